@@ -100,7 +100,7 @@ class TestSources:
     def moved(self, removed: Collection[str], before: Outcomes, after: Outcomes) -> set[str]:
         """Those of the ``removed`` whose function is elsewhere, or takes parameters now, and passes there.
 
-        No function stands for two. ``before``: what was known of the tests then, so that what is new can be told.
+        No function stands for two. ``before``: what was known of the tests then, to tell what is new.
         """
         old = cache(lambda place: _function(self.before, place))
         now = cache(lambda place: _function(self.now, place))

@@ -86,7 +86,7 @@ def _sentence(error: click.ClickException) -> str:
 def _unknown_option(error: click.NoSuchOption) -> str:
     ended = getattr(error.ctx and error.ctx.find_root().command, "ended", {})
     if error.option_name in ended:
-        return f'"{error.option_name}" is no option any more; {ended[error.option_name]}'
+        return f'"{error.option_name}" is not an option any more; {ended[error.option_name]}'
     return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, error.possibilities or ())}'
 
 

@@ -33,6 +33,9 @@ from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
+COMMENT = click.option(
+    "--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer."
+)
 QUESTION = click.option(
     "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."
 )
@@ -43,11 +46,11 @@ TASK_SECONDS = 10.0
 
 @command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
 @run_argument
-@click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
+@COMMENT
 @QUESTION
 @RESUME
 @click.pass_context
-def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
+def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (default: the latest run), from any terminal.
 
     A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`. A run
@@ -58,22 +61,16 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
       codex-multi-role approve --resume
       codex-multi-role approve --question release.1 --comment "after lunch"
     """
-    _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
+    _decide(ctx, run, approved=True)
 
 
 @command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
 @run_argument
-@click.option(
-    "--comment",
-    metavar="TEXT",
-    required=True,
-    callback=not_empty,
-    help="The reason; the roles may read it.",
-)
+@click.option("--comment", metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it.")
 @QUESTION
 @RESUME
 @click.pass_context
-def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
+def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Reject the open question of RUN (default: the latest run), from any terminal.
 
     This does not end the run: the flow defines what follows. A parked run continues with --resume, or with
@@ -83,26 +80,17 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     Examples:
       codex-multi-role reject --comment "the tests are too slow" --resume
     """
-    _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
+    _decide(ctx, run, approved=False)
 
 
 @command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
 @run_argument
 @click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
-@click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
+@COMMENT
 @QUESTION
 @RESUME
 @click.pass_context
-def answer(
-    ctx: click.Context,
-    /,
-    run: str,
-    values: tuple[str, ...],
-    comment: str,
-    question: str | None,
-    and_resume: bool,
-    **_: Any,  # noqa: ANN401 - the settings above
-) -> None:
+def answer(ctx: click.Context, /, run: str, values: tuple[str, ...], **_: Any) -> None:  # noqa: ANN401 - as above
     """Answer the open question of RUN (default: the latest run) with its option and the values of its fields.
 
     A wrong value is refused with the name of its field, and the run stays parked. `show` lists the options and fields.
@@ -114,14 +102,13 @@ def answer(
     """
     if "=" in run:  # the run was left out
         run, values = LATEST, (run, *values)
-    given = dict(_pair(each) for each in values)
-    _decide(ctx, run, approved=True, comment=comment.strip(), question=question, values=given, and_resume=and_resume)
+    _decide(ctx, run, approved=True, values=dict(map(_pair, values)))
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise UsageError(f'"{text}" is no KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
+        raise UsageError(f'"{text}" is not KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
     return name.strip(), value
 
 
@@ -170,34 +157,22 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 
 
 def _decide(
-    ctx: click.Context,
-    reference: str,
-    *,
-    approved: bool,
-    comment: str,
-    question: str | None,
-    and_resume: bool,
-    values: Mapping[str, str] = MappingProxyType({}),
+    ctx: click.Context, reference: str, *, approved: bool, values: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
+    comment, question = ctx.params["comment"].strip(), ctx.params["question"]
+    said = {"approved": approved, "comment": comment, "question": question, "values": values}
     folder = find_either(reference, ctx.params["runs_dir"])
     if not isinstance(folder, RunFolder):
-        _answer_remote(ctx, folder, approved=approved, comment=comment, question=question, values=values)
+        _answer_remote(ctx, folder, said)
         return
 
-    answered = running.answer(
-        folder.run_id,
-        runs_dir=folder.path.parent,
-        approved=approved,
-        comment=comment,
-        question=question,
-        values=values,
-    )
+    answered = running.answer(folder.run_id, runs_dir=folder.path.parent, **said)
     quiet = ctx.params["json"] or ctx.params["quiet"]
     if not quiet:
         say(_told(folder.run_id, answered))
     effect = _effect_of_answer(ctx, folder, answered.key)
-    if effect is None and and_resume:
+    if effect is None and ctx.params["and_resume"]:
         resume_run(ctx, folder, {})
         return
     report_leaving(ctx)
@@ -251,16 +226,8 @@ def _told(run_id: str, question: Question) -> str:
     return f"{run_id}: {question.key} is {'approved' if answer.approved else 'rejected'}."
 
 
-def _answer_remote(
-    ctx: click.Context,
-    found: RemoteRun,
-    *,
-    approved: bool,
-    comment: str,
-    question: str | None,
-    values: Mapping[str, str],
-) -> None:
-    answered = found.answer(approved=approved, comment=comment, question=question, values=values)
+def _answer_remote(ctx: click.Context, found: RemoteRun, said: Mapping[str, Any]) -> None:
+    answered = found.answer(**said)
     report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))

@@ -54,35 +54,27 @@ class Finding:
     advice: str = ""
 
 
-def diagnose(
-    codex_bin: Path | None,
-    config: tuple[str, ...],
-    workspace: Path,
-    options: RunOptions,
-    runs_dir: Path,
-    *,
-    tests: bool = False,
-) -> Iterator[Finding]:
-    """Run all checks in order, with the options of ``tests`` those of the project as well.
+def diagnose(options: RunOptions, *, tests: bool) -> Iterator[Finding]:
+    """Run all checks in order, with ``tests`` those of the project as well.
 
     Leaves nothing behind and asks no model.
     """
     yield Finding("python", True, f"{platform.python_version()} ({OWN_PYTHON})")
-    exclude_from_path(workspace)
+    exclude_from_path(options.place.workspace)
     yield _tried("environment", lambda: require_unsteered(os.environ))
     yield _git()
     try:
-        codex = find_codex(codex_bin, os.environ)
+        codex = find_codex(options.answers.codex_bin, os.environ)
     except CodexMultiRoleError as error:
         yield Finding("codex", False, str(error), error.hint)
     else:
         yield _codex(codex)
         yield _protocol(codex)
         yield (sandbox := _tried("sandbox", lambda: require_sandbox(codex)))
-        yield _tried("login", lambda: login_state(codex, config, __version__))
+        yield _tried("login", lambda: login_state(codex, options.answers.config, __version__))
         if sandbox.ok:
-            yield from _tests(codex, workspace, options, tests=tests)
-    yield _runs_folder(runs_dir)
+            yield from _tests(codex, options, tests=tests)
+    yield _runs_folder(options.place.runs_dir)
     yield _open_files()
 
 
@@ -132,9 +124,9 @@ def _tried(name: str, look: Callable[[], str | None]) -> Finding:
         return Finding(name, False, str(error), error.hint or "Fix the -c settings, or ~/.codex/config.toml.")
 
 
-def _tests(codex: Path, workspace: Path, options: RunOptions, *, tests: bool) -> Iterator[Finding]:
-    """Check the Python that runs the tests of the project in ``workspace``, and run ``tests`` with it."""
-    root = as_on_disk(workspace)
+def _tests(codex: Path, options: RunOptions, *, tests: bool) -> Iterator[Finding]:
+    """Check the Python that runs the tests of the project in the workspace, and run ``tests`` with it."""
+    root = as_on_disk(options.place.workspace)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "CODEX_HOME": home}
         try:
@@ -202,15 +194,15 @@ def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
     return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"
 
 
-def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) -> Iterator[Finding]:
+def mcp_servers(options: RunOptions) -> Iterator[Finding]:
     """Yield a finding per server of a role, however it is defined, and one for the user's, which stay off in a run."""
     try:
-        roles = load_catalog(catalog).roles
+        roles = load_catalog(options.place.roles).roles
     except CodexMultiRoleError as error:
         yield Finding("roles", False, str(error), error.hint)
         return
     for role in roles:
-        for name, server in _servers((*role_settings(role), *config), None).items():
+        for name, server in _servers((*role_settings(role), *options.answers.config), None).items():
             if isinstance(server, Mapping) and server.get("enabled", True):
                 yield _server_finding(f"role {role.name}: {name}", server)
     if own := _servers((), user_home(os.environ)):

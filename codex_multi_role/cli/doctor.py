@@ -6,49 +6,25 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 import click
 
 from codex_multi_role.cli.diagnosis import diagnose, mcp_servers
-from codex_multi_role.cli.options import (
-    CODEX_BIN,
-    CONFIG,
-    JSON,
-    PYTEST_CMD,
-    PYTHON,
-    ROLES,
-    RUNS_DIR,
-    TEST_SANDBOX,
-    WORKSPACE,
-    command,
-)
+from codex_multi_role.cli.options import JSON, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_options import RunOptions
 
+LOOKED_AT = ("codex_bin", "config", "workspace", "python", "pytest_cmd", "test_sandbox", "roles", "runs_dir")
 
-@command(
-    *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, PYTEST_CMD, TEST_SANDBOX, ROLES, RUNS_DIR, JSON),
-)
+
+@command(*(SETTINGS[name] for name in LOOKED_AT), JSON)
 @click.option("--tests", is_flag=True, help="Also run the project's tests, in a copy, as a run does at its start.")
 @click.pass_context
-def doctor(
-    ctx: click.Context,
-    /,
-    codex_bin: Path | None,
-    config: tuple[str, ...],
-    workspace: Path,
-    python: Path | None,
-    pytest_cmd: str | None,
-    test_sandbox: bool,
-    roles: Path | None,
-    runs_dir: Path,
-    json: bool,
-    tests: bool,
-) -> None:
+def doctor(ctx: click.Context, /, json: bool, tests: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Check what a run needs on this machine, and print how to fix each problem. No model is asked.
 
     The roles' MCP servers are listed but not started.
@@ -62,9 +38,8 @@ def doctor(
       codex-multi-role doctor --tests
     """
     findings = []
-    options = RunOptions(python=python, pytest_cmd=pytest_cmd, test_sandbox=test_sandbox)
-    looked_at = diagnose(codex_bin, config, workspace, options, runs_dir, tests=tests)
-    for finding in chain(looked_at, mcp_servers(roles, config, workspace)):
+    options = RunOptions(**values)
+    for finding in chain(diagnose(options, tests=tests), mcp_servers(options)):
         findings.append(finding)
         if json:
             continue

@@ -12,11 +12,11 @@ from codex_multi_role.catalog.answer_needs import told
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.catalog.flow_spec import steps_below, with_called
 from codex_multi_role.catalog.prices import MILLION, PriceList
+from codex_multi_role.catalog.result_reads import routes_on_result
 from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
-from codex_multi_role.flow.consequences import if_wrong
-from codex_multi_role.flow.routing import ends
+from codex_multi_role.flow.routing import continues, ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
 from codex_multi_role.lifecycle.step_fields import contracts_of
@@ -50,7 +50,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": map(_step_row, chart.nodes),
         "What roles are sent": [(step.id, _sent(step)) for step in flow.steps if step.ask is not None],
-        "If a step goes wrong": [(step.id, if_wrong(step, _what_is_bad(step))) for step in flow.steps],
+        "If a step goes wrong": [(step.id, _if_wrong(step)) for step in flow.steps],
         "What steps must answer": answer_rows(flows, name, catalog),
         "Ends": _end_rows(flow, chart, catalog),
         "Finally": [(step.id, f"check {step.check}") for step in flow.finally_],
@@ -113,6 +113,32 @@ def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
                 whose = f"{own} ({role.name})" if len(asked) > 1 else own
                 for need in told(contracts.judged(flow.name, step, role)):
                     yield whose, f"{need.in_words} ({need.readers})"
+
+
+def _if_wrong(step: StepSpec) -> str:
+    """What happens if the step fails, or its result is bad."""
+    tries = f"up to {step.retry.attempts} tries" if step.retry is not None else ""
+    return "; ".join(filter(None, (tries, _if_failed(step), _if_bad(step, _what_is_bad(step)))))
+
+
+def _if_failed(step: StepSpec) -> str:
+    if step.review is not None:
+        return ""
+    whose = "a failed item" if step.for_each is not None else "a failure"
+    return f"{whose} {'is skipped' if step.on_error == 'skip' else 'ends the run with exit 3'}"
+
+
+def _if_bad(step: StepSpec, what_is_bad: str) -> str:
+    if step.for_each is not None and step.on_error == "skip":
+        what_is_bad = "no good item"
+    if not what_is_bad:
+        return ""
+    bad = f"a bad result ({what_is_bad})"
+    if continues(step):
+        return f"{bad} does not count"
+    if routes_on_result(step):
+        return f"with {bad}, next decides; if no entry is taken, the flow ends with exit 1"
+    return f"{bad} ends the flow with exit 1"
 
 
 def _what_is_bad(step: StepSpec) -> str:

@@ -28,7 +28,7 @@ from codex_multi_role.cli.output import put_json, put_line, put_table, put_text,
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
+from codex_multi_role.cli.team import WATCH, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
@@ -36,6 +36,7 @@ from codex_multi_role.lifecycle.definitions import judge
 from codex_multi_role.lifecycle.flow_notes import notes_on
 from codex_multi_role.lifecycle.team_loading import (
     check_playbooks,
+    load_catalog,
     load_checked_team,
     load_flow_and_called,
     own_flows,
@@ -86,7 +87,7 @@ def list_flows(roles: Path | None, all: bool, json: bool) -> None:
     Examples:
       codex-multi-role flows list
     """
-    entries = [each for each in find_flows(open_catalog(roles).source.parent) if all or not each.is_internal]
+    entries = [each for each in find_flows(load_catalog(roles).source.parent) if all or not each.is_internal]
     if json:
         put_json([_record(entry) for entry in entries])
     else:
@@ -129,7 +130,7 @@ def show_flows(
     Examples:
       codex-multi-role flows show testgen
     """
-    catalog = open_catalog(roles)
+    catalog = load_catalog(roles)
     flows, catalog = load_flow_and_called(name, catalog)
     if json:
         put_json(flows[name].model_dump(mode="json", by_alias=True))
@@ -162,7 +163,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
         raise UsageError("--ascii and --outline exclude each other", "Use one of them.")
 
     def draw() -> None:
-        flows, _ = load_flow_and_called(name, open_catalog(roles))
+        flows, _ = load_flow_and_called(name, load_catalog(roles))
         whole = graph.ascii if ascii else graph.mermaid
         put_text(graph.outline(flows[name]) if outline else whole(flows, name))
 
@@ -196,7 +197,7 @@ def validate_flows(
       codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
     try:
-        catalog = open_catalog(roles)
+        catalog = load_catalog(roles)
     except DefinitionError:
         catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
     folder, typical, options = catalog.source.parent, typical_runs(runs_dir), _options(**bounding)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not.
+    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``.
 
     ``section``: the heading above that line; empty for the name of the extension.
     """
 
     place: str
-    about: str = ""
+    about: str
     section: str = ""
 
 
@@ -135,13 +135,13 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(width), words) for name, words in commands])
 
     def _about(self, name: str, width: int = 80) -> str | None:
-        """The line of a command in ``--help``; None for one that only our own processes use."""
+        """The line of a command in ``--help``; None for a hidden one."""
         try:
             command = self._find(name)
         except UsageError as error:  # the extension's fault, which hides no other command
             return str(error)
         if isinstance(command, LazyCommand):
-            return command.about or None
+            return command.about
         return None if command is None or command.hidden else command.get_short_help_str(width)
 
     def resolve_command(
@@ -166,7 +166,7 @@ class LazyGroup(click.Group):
 
     def _unknown(self, name: str) -> str:
         if name in self.ended:
-            return f'"{name}" is no command any more; {self.ended[name]}'
+            return f'"{name}" is not a command any more; {self.ended[name]}'
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 

@@ -69,7 +69,7 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
     """
     catalog = load_catalog(_own_catalog(given))
     names = [role.name for role in catalog.roles]
-    if (taken := {each.casefold(): each for each in names}.get(_checked(name, check_name).casefold())) is not None:
+    if (taken := {each.casefold(): each for each in names}.get(_folded(name))) is not None:
         raise UsageError(f"nothing was written: {catalog.source} already has a role {taken}", "Choose another name.")
     path = catalog.source.parent / f"{name}.yaml"
     _refuse_existing(path)
@@ -140,7 +140,7 @@ def add_flow(name: str, given: Path | None) -> Path:
     """
     catalog = load_catalog(_own_catalog(given))
     folder = catalog.source.parent
-    if known := [each for each in list_flows(folder) if each.name.casefold() == _checked(name, check_name).casefold()]:
+    if known := [each for each in list_flows(folder) if each.name.casefold() == _folded(name)]:
         raise UsageError(
             f"nothing was written: flow {known[0].name} already exists ({known[0].source})", "Choose another name."
         )
@@ -160,10 +160,10 @@ def _own_catalog(given: Path | None) -> Path:
     return given or roles_folder(None)
 
 
-def _checked(name: str, check: Callable[[str], str]) -> str:
-    """Return ``name``. Raises `UsageError` if ``check`` raises ``ValueError``."""
+def _folded(name: str) -> str:
+    """Return the name in lower case. Raises `UsageError` if it cannot be one."""
     try:
-        return check(name)
+        return check_name(name).casefold()
     except ValueError as error:
         raise UsageError(str(error)) from error
 

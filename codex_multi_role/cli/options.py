@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import click
@@ -15,17 +14,9 @@ from codex_multi_role.option import Section, Use
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import OPTIONS
 
-
-def settings_with(use: Use) -> list[Setting]:
-    """The options of a run with this use."""
-    return [SETTINGS[name] for name, each in OPTIONS.items() if use in each.use]
-
-
 SETTINGS = {name: setting_of(each) for name, each in OPTIONS.items()}
 """The options of a run by their name."""
-CODEX_BIN, CONFIG, PYTHON = SETTINGS["codex_bin"], SETTINGS["config"], SETTINGS["python"]
 ROLES, RUNS_DIR = SETTINGS["roles"], SETTINGS["runs_dir"]
-PYTEST_CMD, TEST_SANDBOX, WORKSPACE = SETTINGS["pytest_cmd"], SETTINGS["test_sandbox"], SETTINGS["workspace"]
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
@@ -83,23 +74,11 @@ RUN = sorted(
 """The settings of a run, by their section."""
 KNOWN = RUN
 """The settings of the core's own commands, which are keys of settings files."""
-BOUNDING = settings_with(Use.BOUND)
+BOUNDING = [SETTINGS[name] for name, each in OPTIONS.items() if Use.BOUND in each.use]
 """The settings that determine the worst case of a run."""
-
-
-def _remembered(setting: Setting) -> Setting:
-    """Copy the setting for a command whose default is the value that the run remembers."""
-    remembered = copy(setting)
-    remembered.show_default = False
-    return remembered
-
-
-CHANGEABLE = [*map(_remembered, settings_with(Use.RESUME))]
-FORKABLE = [
-    *map(_remembered, (SETTINGS["goal"], GOAL_FILE)),
-    *(NEW_WORKSPACE if each is WORKSPACE else _remembered(each) for each in settings_with(Use.FORK)[1:]),
-]
-
+CHANGEABLE = [setting_of(each, remembered=True) for each in OPTIONS.values() if Use.RESUME in each.use]
+FORKED = {name: setting_of(each, remembered=True) for name, each in OPTIONS.items() if Use.FORK in each.use}
+FORKABLE = [FORKED.pop("goal"), GOAL_FILE, *{**FORKED, "workspace": NEW_WORKSPACE}.values()]
 
 run_argument = click.argument("run", metavar="[RUN]", default=LATEST, shell_complete=run_ids)
 """An id, a unique prefix of one, or ``latest``."""

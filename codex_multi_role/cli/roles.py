@@ -14,9 +14,10 @@ from codex_multi_role.cli.new_definitions import add_role
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
+from codex_multi_role.cli.team import WATCH, option_for, repeatedly
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.team_loading import (
+    load_catalog,
     load_checked_team,
     own_flows,
     require_finish,
@@ -53,7 +54,7 @@ def list_roles(roles: Path | None, json: bool) -> None:
       codex-multi-role roles list
       codex-multi-role roles list --roles ../shop/roles --json
     """
-    catalog = open_catalog(roles)
+    catalog = load_catalog(roles)
     if json:
         put_json([role.model_dump(mode="json") for role in catalog.roles])
     else:
@@ -83,7 +84,7 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
     Examples:
       codex-multi-role roles show planner
     """
-    catalog = open_catalog(roles)
+    catalog = load_catalog(roles)
     role = catalog.role(name)
     put = put_json if json else put_yaml
     put({**role.model_dump(mode="json"), "prompt": build_prompt(catalog.general_prompts, role, "<goal>")})

@@ -1,8 +1,8 @@
-"""``runs`` and ``show``: the recorded runs, and what happened in one."""
+"""``runs`` and ``show``: the recorded runs, and what happened in one, in the order it began."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,16 +10,22 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.history import COLUMNS as HISTORY
-from codex_multi_role.cli.history import rows
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
 from codex_multi_role.cli.setting import output_file
 from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.cli.tables import Column
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
-from codex_multi_role.presentation.outcome import cost_of_totals, ending_in_words, exit_in_words, next_from_record
+from codex_multi_role.presentation.entries import TimedPart, in_order
+from codex_multi_role.presentation.outcome import (
+    cost_of_totals,
+    ending_in_words,
+    exit_in_words,
+    next_from_record,
+    status_in_words,
+)
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import (
@@ -32,17 +38,23 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
-from codex_multi_role.presentation.story import Story
+from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import (
+    answer_in_words,
+    clock,
     compact,
     cost_in_words,
     costs_by_step,
     duration,
+    failed_tests,
+    judged,
     moment,
     one_line,
     plural,
+    verdict,
 )
-from codex_multi_role.run_folder import Question, RunFolder, read_events
+from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.run_folder import Question, Questions, RunFolder, read_events
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import SHARED
 
@@ -50,6 +62,12 @@ COLUMNS = (
     *("run", "status", "started", "flow", Column("outcome", text=16)),
     *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True)),
     Column("goal", text=24),
+)
+HISTORY = (
+    *(Column("at"), Column("who"), Column("turn", number=True), Column("status")),
+    *(Column("tokens in", number=True), Column("out", number=True), Column("cost", number=True)),
+    Column("seconds", number=True),
+    Column("about", text=24),
 )
 WORKER = Column("worker")
 PLACES = {
@@ -61,6 +79,8 @@ PLACES = {
     "states.json": "the states of the run and its tasks over time",
     "catalog": "the roles and flows it ran with",
 }
+Row = list[object]
+Record = Mapping[str, Any]
 
 
 @command(RUNS_DIR, JSON, cls=LookCommand)
@@ -167,7 +187,7 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     put_line("")
-    put_table(HISTORY, rows(folder, story, turns, tests))
+    put_table(HISTORY, _history_rows(folder, story, turns, tests))
     for line in ["", *_places(folder), *(["", f"next: {following}"] if following else [])]:
         put_line(line)
 
@@ -252,3 +272,69 @@ def _places(folder: RunFolder) -> Iterator[str]:
     yield from (f"  {name:<22} {what}" for name, what in PLACES.items() if (folder.path / name).exists())
     yield f"  {'<role>/turn_<nnn>/':<22} prompt.txt, assistant_text.txt, handoff.json, changes.patch, turn.json"
     yield f"  {'<role>/events.jsonl':<22} every message to and from that role's Codex process"
+
+
+def _history_rows(folder: RunFolder, story: Story, turns: Sequence[Record], tests: Sequence[Record]) -> list[Row]:
+    """``turns`` and ``tests`` as in `read_turns` and `read_tests`."""
+    known_turns = {(turn["role"], turn["turn"]): turn for turn in turns}
+    known_tests = {each["number"]: each for each in tests}
+    parts = in_order(folder, story, Questions(folder.path).asked())
+    parts += [TimedPart(each.began, each) for each in story.tests.values() if each.turn]
+    found: list[Row] = []
+    for part in sorted(parts, key=lambda part: part.at):
+        at = clock(part.at) if part.at else ""
+        match part.what:
+            case ReportedTurn() as turn:
+                found.append([at, *_turn_row(turn, known_turns.get((turn.role, turn.number), {}))])
+            case TestRun() as run:
+                found.append([at, *_tests_row(run, known_tests.get(run.number, {}))])
+            case Question() as question:
+                found.append([at, *_question_row(question)])
+            case Path() as check:
+                found.append([at, *_check_row(check.relative_to(folder.path / "checks").as_posix(), check)])
+    return found
+
+
+def _turn_row(turn: ReportedTurn, result: Record) -> Row:
+    tokens = TokenUsage.of_record(result.get("tokens") or {})
+    repair = f"repairs turn {result['repair_of']}. " if result.get("repair_of") else ""
+    if result.get("continues"):
+        repair = f"continues turn {result['continues']}. "
+    inherited = "inherited. " if result.get("inherited") else ""
+    said = result.get("reason") or result.get("summary") or turn.summary
+    return [
+        turn.role,
+        turn.number,
+        status_in_words(result.get("status", turn.status)),
+        f"{tokens.input:,}",
+        f"{tokens.output:,}",
+        cost_in_words(Cost.of_turn(result)),
+        f"{result.get('seconds', 0):.1f}",
+        f"{inherited}{repair}{said}" + (f" ({turn.ignored})" if turn.ignored else ""),
+    ]
+
+
+def _tests_row(run: TestRun, result: Record) -> Row:
+    told = {**vars(run), **result}
+    status = judged(told)
+    counts = verdict(told).removeprefix(f"{status}: ").removeprefix(status)
+    about = ": ".join(filter(None, (counts, failed_tests(told))))
+    return [f"tests {run.number:03d}", "", status, "", "", "", _seconds(told), about]
+
+
+def _question_row(question: Question) -> Row:
+    answer = question.answer
+    status = "open" if answer is None else answer_in_words(answer.approved, answer.option, answer.values)
+    comment = f" {answer.by}: {answer.comment}" if answer is not None and answer.comment else ""
+    return [f"review {question.key}", "", status, "", "", "", "", f"{question.question}{comment}"]
+
+
+def _check_row(key: str, folder: Path) -> Row:
+    result = read_object(folder / "result.json")
+    status = status_in_words(result.get("status", "ended"))
+    return [f"check {key}", "", status, "", "", "", _seconds(result), result.get("reason", "")]
+
+
+def _seconds(result: Record) -> str:
+    seconds = result.get("seconds")
+    return f"{seconds:.1f}" if isinstance(seconds, int | float) else ""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from codex_multi_role.presentation.wording import ELLIPSIS
+from codex_multi_role.presentation.wording import ELLIPSIS, one_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 GAP, INDENT = 2, 2
 """Spaces between two columns, and before the continuation of a row."""
 
 Cells = Sequence[str]
+Row = Sequence[object]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column whose cells are always whole.
+    """A column whose cells are always whole, for terminals of at least ``from_width`` columns.
 
     ``text`` and ``path`` are the exceptions: a narrow terminal shortens them to no less than that number of columns, a
     text at its end, a path at its beginning.
@@ -25,6 +30,7 @@ class Column:
     number: bool = False
     text: int = 0
     path: int = 0
+    from_width: int = 0
 
     @property
     def least(self) -> int:
@@ -71,17 +77,17 @@ class Table:
 
     def __init__(self, columns: Sequence[Column], rows: Sequence[Cells], width: int | None = None) -> None:
         self._columns = columns
-        natural = [max(map(columns_of, cells)) for cells in zip(*self._with_headings(rows), strict=True)]
+        natural = [max(map(columns_of, cells)) for cells in zip(self.heading_cells, *rows, strict=True)]
         self._lines = _places(columns, natural, width) if width is not None else [_line(columns, natural)]
-
-    def _with_headings(self, rows: Sequence[Cells]) -> Iterator[Cells]:
-        yield [column.heading for column in self._columns]
-        yield from rows
 
     @property
     def heading(self) -> list[str]:
         """The lines of the headings."""
-        return self.row([column.heading for column in self._columns])
+        return self.row(self.heading_cells)
+
+    @property
+    def heading_cells(self) -> list[str]:
+        return [column.heading for column in self._columns]
 
     def row(self, cells: Cells) -> list[str]:
         """The lines of one row."""
@@ -90,6 +96,17 @@ class Table:
     def _drawn(self, cells: Cells, number: int) -> str:
         drawn = (place.column.fitted(cells[place.index], place.width) for place in self._lines[number])
         return (" " * (INDENT if number else 0) + (" " * GAP).join(drawn)).rstrip()
+
+
+def draw_last(columns: Sequence[Column], rows: Sequence[tuple[Row, str]], width: int, lines: int) -> list[Text]:
+    """Return the headings, then the last of the ``rows``, each with its style, as many as fit in ``lines``."""
+    from rich.text import Text  # here: only a terminal needs it
+
+    shown = [index for index, column in enumerate(columns) if width >= column.from_width]
+    cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[-lines:]]
+    table = Table([columns[index] for index in shown], [row for row, _ in cells], width)
+    last = cells[-max(1, lines // len(table.heading)) :]
+    return [Text("\n".join(table.row(row)), style=style) for row, style in [(table.heading_cells, "bold"), *last]]
 
 
 def _line(columns: Sequence[Column], widths: Sequence[int]) -> list[PlacedColumn]:

@@ -1,4 +1,4 @@
-"""The team of ``--roles``: its catalog, how commands name it, and doing something again when its files are saved."""
+"""The team of ``--roles``: how commands name it, and doing something again when its files are saved."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.watched_files import WatchedFolders
-from codex_multi_role.lifecycle.team_loading import load_catalog
 
 LOOK_SECONDS = 0.2
 WATCH = click.option(
     "--watch", is_flag=True, help="Repeat whenever a file in the roles folder is saved; Ctrl-C to stop."
 )
-
-
-def open_catalog(given: Path | None) -> RoleSpecCatalog:
-    """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
-    return load_catalog(given)
 
 
 def option_for(roles: Path) -> str:

@@ -20,7 +20,7 @@ from codex_multi_role.workspace.paths import is_git_folder
 from codex_multi_role.workspace.repository import top_around
 
 VARIABLE = f"{PREFIX}TRUST"
-"""Set to true where nobody can be asked, as in CI: every settings file counts."""
+"""Set to true without anybody to ask, as in CI: every settings file counts."""
 CONFIG = "config"
 GOAL = "goal"
 """Only a model reads its text, so no address in it needs a word."""

@@ -23,7 +23,7 @@ from codex_multi_role.cli.run_reference import (
     waiting_in_words,
 )
 from codex_multi_role.cli.settings import LookCommand
-from codex_multi_role.cli.tables import Column, Table
+from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
@@ -43,11 +43,10 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 LINES_AROUND = 3
 COLUMNS = (
-    *(Column("run"), Column("flow"), Column("status"), Column("where", text=16)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True), Column("now", text=20)),
+    *(Column("run"), Column("flow", from_width=120), Column("status"), Column("where", text=16, from_width=78)),
+    *(Column("turns", number=True, from_width=120), Column("tokens", number=True, from_width=86)),
+    *(Column("cost", number=True, from_width=110), Column("now", text=20, from_width=60)),
 )
-LEAST_WIDTHS = (0, 120, 0, 78, 120, 86, 110, 60)
-"""Minimum columns of a terminal for each of them."""
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, cls=LookCommand)
@@ -153,18 +152,12 @@ def _redraw(reader: RunsReader) -> None:
 def _table(runs: list[RunNow]) -> RenderableType:
     """Return the live runs and the newest of the others, as many as fit."""
     from rich.console import Group
-    from rich.text import Text
 
     size = shutil.get_terminal_size()
     lines = max(1, size.lines - LINES_AROUND)
     chosen = sorted(runs, key=lambda run: run.alive)[-lines:]
-    shown = [index for index, least in enumerate(LEAST_WIDTHS) if size.columns >= least]
-    rows = [[one_line(row[index]) for index in shown] for row in map(_row, chosen)]
-    table = Table([COLUMNS[index] for index in shown], rows, size.columns)
-    drawn = [Text("\n".join(table.heading), style="bold")]
-    for run, row in list(zip(chosen, rows, strict=True))[-max(1, lines // len(table.heading)) :]:
-        drawn.append(Text("\n".join(table.row(row)), style="" if run.alive else "dim"))
-    return Group(*drawn)
+    rows = [(_row(run), "" if run.alive else "dim") for run in chosen]
+    return Group(*draw_last(COLUMNS, rows, size.columns, lines))
 
 
 def _row(run: RunNow) -> Sequence[object]:

@@ -181,7 +181,7 @@ Raises `StorageError` for a journal of another version, and for one that cannot 
 def after_final_checks(
     flow: FlowSpec, run: RunResources, state: FlowState, ending: Ending, ids: JournalSlots
 ) -> Ending:
-    """The ending of the run after the checks of ``finally``: a problem fails a success, and is told in any case.
+    """The ending of the run after the checks of ``finally``: a problem fails a success, and is reported in any case.
 
     After a success, each has a slot of the journal like a step's check, because no other work can follow. Any other end
     can be resumed, and the next one needs the checks again: only an interrupted one leaves a note.

@@ -1,4 +1,4 @@
-"""Whether the steps that follow can use a role's answer: their templates are evaluated before the run goes on.
+"""Whether the steps that follow can use a role's answer: their templates are evaluated before the run continues.
 
 What other steps will leave is unknown by then. An answer is unusable if every way onwards fails with it, whatever that
 will be, and not with every other answer as well. The measure is the template engine itself.

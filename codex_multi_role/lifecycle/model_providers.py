@@ -90,7 +90,7 @@ class StandIn(Protocol):
     def name(self) -> str: ...
 
     def model(self, role: str) -> str:
-        """The model that a role is said to have."""
+        """The model that is shown for a role."""
 
 
 def _as_given(_: Definitions, __: RunFolder, ___: EventLog, ____: ExitStack, models: ModelProviders) -> ModelProviders:

@@ -24,6 +24,7 @@ from codex_multi_role.option import Option, Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RELOADED
 from codex_multi_role.run_options import HARMLESS, options_for
+from codex_multi_role.workspace.repository import where_it_works
 
 _COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
 """Options of checks that say which command runs, and how."""
@@ -33,6 +34,7 @@ def remember(record: Mapping[str, Any], run: RunFolder | None = None) -> None:
     """Note that this machine writes ``record``, of a ``run`` that has kept its team. A read-only home has no notes."""
     with suppress(OSError, StorageError):
         note("records", _what_counts(record, run))
+        note("owned", where_it_works(record))
 
 
 def is_own(record: Mapping[str, Any], run: RunFolder | None = None) -> bool:

@@ -89,7 +89,7 @@ class Session:
         placement: Placement | None = None,
     ) -> None:
         self._definitions = definitions
-        self._placement = placement
+        self._placement, self._is_on_worker = placement or Placement(), placement is not None
         self._folder = folder
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
@@ -98,7 +98,7 @@ class Session:
         self._earlier = earlier
         if earlier and earlier["options"].get("reuse") == "*":
             self._notes.append(
-                "it takes over no more turns of other runs, as it was told at its start: only a rerun takes over any"
+                "it no longer takes over turns of other runs, as requested at its start: only a rerun takes over any"
             )
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
@@ -135,7 +135,7 @@ class Session:
             owner.acquire()
             stack.callback(self._release, owner)
             stack.callback(self._remove_mount_points)
-            if self._placement is not None and self._earlier is None:
+            if self._earlier is None:
                 self._placement.begin(self._folder)
             family = self._family(stack, owner.abandoned)
             if stack.enter_context(occupied(self._definitions.workspace)):
@@ -274,11 +274,10 @@ class Session:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
-                services = replace(parts.services, ask_person=self._ask_person, states=states)
-                services = self._placed(services, parts)
-                progress = replace(parts.progress, killed_turns=self._killed_turns)
-                if self._placement is not None:
-                    progress = replace(progress, draining=self._placement.draining)
+                save = partial(self._placement.save, parts.trees)
+                services = replace(parts.services, ask_person=self._ask_person, states=states, save=save)
+                draining = self._placement.draining
+                progress = replace(parts.progress, killed_turns=self._killed_turns, draining=draining)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), roles, stop)
                 if not stop.in_a_hurry:
@@ -292,19 +291,7 @@ class Session:
     @property
     def _steering(self) -> Steering:
         steering = self._record.steering
-        if self._placement is None:
-            return steering
         return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
-
-    def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
-        """The services of a run of a worker: every step is saved."""
-        placement = self._placement
-        if placement is None:
-            return services
-        return replace(
-            services,
-            save=partial(placement.save, parts.trees),
-        )
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
@@ -339,7 +326,7 @@ class Session:
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 self._meanwhile()
                 ending = self._wait(durable.ending, parts, stop)
-                if self._placement or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
+                if self._is_on_worker or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
@@ -350,7 +337,7 @@ class Session:
             return ending
 
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
-        if self._placement is not None and self._placement.journal is not None:
+        if self._placement.journal is not None:
             return self._placement.journal()
         return journals_for(self._definitions.options).open(
             self._folder,

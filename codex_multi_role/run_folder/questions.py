@@ -33,7 +33,7 @@ class Questions:
     def ask(self, question: Question, dropped: Callable[[str], object] = lambda told: None) -> Question:
         """Store the question. If it was asked before, it keeps its time and its answer. Raises `StorageError`.
 
-        ``dropped`` is told of an answer that does not count any more, because the question has changed.
+        ``dropped`` gets an answer that does not count any more, because the question has changed.
         """
         question = replace(question, question=self._redact(question.question), show=self._redact(question.show))
         with self._locked():

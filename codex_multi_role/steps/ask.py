@@ -107,7 +107,7 @@ def ask_step(_: RunResources, unit: Unit) -> StepOutcome:
 def role_for(role: RoleSpec, step: StepSpec, prompt: str) -> tuple[RoleSpec, str]:
     """``role`` with the reply and the limits of the step, and its task: the step's ``prompt``, filled in.
 
-    A prompt that replaces the role's instructions is no task.
+    A prompt that replaces the role's instructions is not a task.
     """
     changes: dict[str, Any] = {"prompt_text": prompt} if step.prompt_replaces else {}
     if step.reply is not None:

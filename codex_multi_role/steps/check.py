@@ -24,7 +24,7 @@ from codex_multi_role.steps.test_runs import run_tests, tree_of, without_tree
 from codex_multi_role.steps.unit import StepOutcome, Unit
 
 BEGAN, UNDONE = "began.json", "undone.patch"
-"""Files in the folder of a check: the attempt that has begun, and what another one had left."""
+"""Files in the folder of a check: the started attempt, and what another one had left."""
 WITHOUT_SLOT = 0
 """The place of work that the journal does not record, because it is done again at another time: nothing is undone."""
 

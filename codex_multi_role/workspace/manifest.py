@@ -1,7 +1,7 @@
 """``manifest.json``: the copies of the workspace that a run made, where their files are, and the state of each.
 
 The records are in the run folder, the files in the user's state folder: tools that walk the project (test runners, type
-checkers, linters) would also find a copy inside it. Workers keep both together, because their folders are no project.
+checkers, linters) would also find a copy inside it. Workers keep both together, because their folders are not projects.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 from typing import Any, Literal
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.user_cache import make_private, user_state
+from codex_multi_role.host.user_cache import is_noted, make_private, note, user_state
 from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
@@ -124,7 +125,9 @@ class Manifest:
         self.place = usual_place(self.folder)
         self._path = self.folder / MANIFEST
         self._lock = Lock()
-        self.run_id, self._copies = self._read() if self._path.exists() else (run_id, {})
+        self.run_id, self._copies = run_id, dict[str, Copy]()
+        if self._path.exists():
+            self._read()
 
     def __iter__(self) -> Iterator[Copy]:
         return iter(list(self._copies.values()))
@@ -141,7 +144,20 @@ class Manifest:
         )
 
     def put(self, copy: Copy) -> Copy:
-        """Record ``copy`` on disk, then in memory."""
+        """Note that this machine makes ``copy``, and record it on disk, then in memory."""
+        with suppress(StorageError):  # a read-only home has no notes
+            if not self.is_own(copy):
+                note("owned", self._whose(copy))
+        return self._record(copy)
+
+    def is_own(self, copy: Copy) -> bool:
+        """Whether this machine made ``copy``: else its record may name any place and any repository."""
+        return is_noted("owned", self._whose(copy))
+
+    def _whose(self, copy: Copy) -> list[object]:
+        return [self.run_id, self.place / copy.path, copy.repository, copy.commit, copy.branch]
+
+    def _record(self, copy: Copy) -> Copy:
         with self._lock:
             self._write({**self._copies, copy.key: copy})
         return copy
@@ -164,27 +180,34 @@ class Manifest:
         self._copies = copies
 
     def change(self, key: str, **values: Any) -> Copy:  # noqa: ANN401 - the fields of Copy
-        return self.put(replace(self.copy(key), **values))
+        return self._record(replace(self.copy(key), **values))
 
-    def _read(self) -> tuple[str, dict[str, Copy]]:
+    def _read(self) -> None:
         try:
             content = json.loads(self._path.read_text())
             copies = [_copy(each) for each in content["copies"]]
             for copy in copies:
                 repository_of(self.folder, copy.key)  # raises for a key that leads elsewhere
+                _require_inside(copy)
+            self.run_id, self._copies = content["run_id"], {copy.key: copy for copy in copies}
             self.place = self._place(content.get("place", ""))
-            return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
             hint = f"Save what you need from the copies in {self.place} and beside it, then delete both."
             raise StorageError(f"{self._path} cannot be read: {error}", hint) from error
 
     def _place(self, recorded: str) -> Path:
-        """The ``recorded`` place, also after the run folder was moved; if it was copied, one of its own."""
-        owner = owner_of(Path(recorded)) if recorded else None
+        """The ``recorded`` place, also after the run folder was moved; if it was copied, one of its own.
+
+        If another machine recorded it, one of its own as well.
+        """
+        usual, self.place = self.place, Path(recorded) if recorded else self.folder
+        if not recorded:
+            return self.folder
+        owner = owner_of(self.place) if any(map(self.is_own, self)) else None
         if owner is None or (owner != self.folder and (owner / MANIFEST).exists()):
-            return self.place if recorded else self.folder
-        make_place(Path(recorded), self.folder)
-        return Path(recorded)
+            return usual
+        make_place(self.place, self.folder)
+        return self.place
 
 
 def all_places() -> Path:
@@ -209,6 +232,14 @@ def owner_of(place: Path) -> Path | None:
 def usual_place(folder: Path) -> Path:
     """Where files are whose records are in ``folder``: short, because paths have a maximum length."""
     return all_places() / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+
+
+def _require_inside(copy: Copy) -> None:
+    """Raise `ValueError` for a copy that leads elsewhere."""
+    paths = [PurePath(path) for path in (copy.path, *copy.nested, *copy.left_out)]
+    is_outside = any(each.is_absolute() or ".." in each.parts for each in paths)
+    if is_outside or PurePath(copy.key, "copy") not in paths[0].parents:
+        raise ValueError(f"the copy {copy.key} leads elsewhere")
 
 
 def _copy(content: dict[str, Any]) -> Copy:

@@ -103,8 +103,10 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Remo
 
 def _reason_to_keep(copies: Manifest, copy: Copy) -> str:
     """Why ``copy`` must stay, or an empty string."""
+    if not copies.is_own(copy):
+        return "this machine did not make it"
     root = copies.place / copy.path
-    if root.resolve() != root or CopyPaths(copies, copy.key).copy not in root.parents:
+    if root.resolve() != root:
         return "it is outside the run's copies"
     if copy.removed_at:
         return ""
@@ -164,7 +166,7 @@ def _remove_files(copies: Manifest, copy: Copy) -> None:
     """Delete the copy's files, complete or not, and its worktree in the user's repository. Raises StorageError."""
     places, top = CopyPaths(copies, copy.key), top_of(copies, copy)
     delete_folder(top)
-    if copy.repository:
+    if copy.repository and copies.is_own(copy):
         forget_worktree(Path(copy.repository), top)
     for path in (places.copy, places.scratch):
         delete_folder(path)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
@@ -128,6 +129,11 @@ class Repository:
 
     def _list(self, *options: str) -> list[str]:
         return _separated(self.git.run("ls-files", "--cached", "-z", *options).stdout)
+
+
+def where_it_works(record: Mapping[str, Any]) -> list[object]:
+    """What is noted of a run that this machine recorded: without that, ``record`` may name anybody's repository."""
+    return [record.get("run_id"), (record.get("repository") or {}).get("top")]
 
 
 def top_around(root: Path) -> Path | None:

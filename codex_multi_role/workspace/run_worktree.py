@@ -93,6 +93,9 @@ def open_run_worktree(folder: Path) -> Path:
     """
     manifest = Manifest(folder)
     copy = manifest.copy(OF_RUN)
+    if not manifest.is_own(copy):
+        hint = "`codex-multi-role fork RUN --from STEP` restores the recorded files in a new folder."
+        raise UsageError(f"the worktree of run {manifest.run_id} was not made by this machine", hint)
     root = manifest.place / copy.path
     if not root.is_dir():
         _create_again(manifest, copy)
@@ -127,7 +130,7 @@ def abandon_run_worktree(folder: Path) -> None:
     """Remove what `add_run_worktree` made for a run that could not start, with its branch."""
     manifest = Manifest(folder)
     copy = manifest.find(OF_RUN)
-    if copy is None or copy.repository is None or copy.commit is None:
+    if copy is None or copy.repository is None or copy.commit is None or not manifest.is_own(copy):
         return
     clear(manifest, copy)
     if copy.branch and has_branch(Path(copy.repository), copy.branch):

@@ -52,7 +52,7 @@ def escaped(path: str) -> str:
 
 
 def present(root: Path, paths: Sequence[str]) -> Iterator[str]:
-    """The files and links among ``paths`` that exist, in folders that are no links."""
+    """The files and links among ``paths`` that exist, in folders that are not links."""
 
     @cache
     def is_folder(place: Path) -> bool:

@@ -99,7 +99,7 @@ def test_contradiction_with_the_schema_of_the_step_is_found(tmp_path: Path) -> N
         "{% for x in steps.plan.n %}{{ x }}{% endfor %}",
     ],
 )
-def test_what_may_be_meant_is_no_contradiction(tmp_path: Path, template: str) -> None:
+def test_what_may_be_meant_does_not_contradict(tmp_path: Path, template: str) -> None:
     assert _validated(tmp_path, {"type": "object", "properties": {"n": {"type": "string"}}}, template) == ""
 
 

@@ -43,7 +43,7 @@ def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
 
 
 @pytest.mark.parametrize(("material", "times"), [({"text": "x" * 7000}, 1), ({"text": "x" * 9000}, 2)])
-def test_task_is_said_again_after_much_material(shipped: RoleSpecCatalog, material: dict[str, str], times: int) -> None:
+def test_task_is_repeated_after_much_material(shipped: RoleSpecCatalog, material: dict[str, str], times: int) -> None:
     """Its first paragraph, right before the description of the answer, wherever the material is."""
     texts, role = shipped.general_prompts, shipped.role("planner")
     task = "Judge this.\nAll of it.\n\nSOURCE:\n"

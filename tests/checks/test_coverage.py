@@ -83,7 +83,7 @@ def test_folder_counts_what_nobody_imports(make_context: MakeContext) -> None:
     assert result["coverage"] == pytest.approx(33.33)
 
 
-def test_failed_tests_are_no_crash_and_unreached_lines_are_named(make_context: MakeContext) -> None:
+def test_failed_tests_do_not_crash_and_unreached_lines_are_named(make_context: MakeContext) -> None:
     result = _of(make_context, f"{HALF}def test_wrong(): assert sign(-1) == 'plus'\n")
     assert (result["status"], result["crashed"], result["passed"], result["failed"]) == ("failed", False, 2, 1)
     assert "assert 'minus' == 'plus'" in result["failures"][0]["message"]

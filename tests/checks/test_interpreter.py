@@ -219,7 +219,7 @@ def test_missing_packages_are_reported_with_install_command(tmp_path: Path) -> N
 
 @pytest.mark.real
 @pytest.mark.parametrize("printed", ["", "{}", "[1]", '{"version": "3", "packages": null, "roots": []}', "hello"])
-def test_program_that_is_no_python_is_named(tmp_path: Path, printed: str) -> None:
+def test_program_that_is_not_python_is_named(tmp_path: Path, printed: str) -> None:
     """A broken environment is the user's to recreate, not an unexpected error of ours."""
     script = f"#!/bin/sh\necho '{printed}'\n"
     broken = Interpreter(environment(tmp_path / "broken", script) / "bin" / "python", ".venv")

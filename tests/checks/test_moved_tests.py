@@ -46,7 +46,7 @@ def test_no_function_stands_for_two() -> None:
     assert len(moved(before, {"test_b.py": ONE}, removed, ["test_b.py::test_one"])) == 1
 
 
-def test_function_that_was_there_before_stands_for_no_other() -> None:
+def test_existing_function_stands_for_no_other() -> None:
     before = {"test_a.py": ONE, "test_b.py": ONE}
     assert not moved(before, {"test_b.py": ONE}, [ID], [], known=("test_b.py::test_one",))
 

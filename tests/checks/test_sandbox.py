@@ -80,9 +80,7 @@ DENIED = """
 
 
 @pytest.mark.parametrize("options", ["", "-p xdist.plugin -n 2"], ids=["one process", "processes"])
-def test_what_the_sandbox_denies_is_told_by_the_error(
-    make_context: MakeContext, codex_sandbox: Sandbox, options: str
-) -> None:
+def test_error_names_what_the_sandbox_denies(make_context: MakeContext, codex_sandbox: Sandbox, options: str) -> None:
     files = {"test_a.py": DENIED, "test_b.py": "import socket\n\nsocket.create_server(('127.0.0.1', 0))\n"}
     command = f"{sys.executable} -m pytest {options}"
     result = run_check(run_tests, make_context(files, sandbox=codex_sandbox, pytest_cmd=command))

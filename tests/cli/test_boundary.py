@@ -90,7 +90,7 @@ def test_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str
     assert "error: /etc/secret: Permission denied" in capsys.readouterr().err
 
 
-def test_limit_of_the_system_is_no_bug(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_limit_of_the_system_is_not_reported_as_bug(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert guarded(RuntimeError("can't start new thread")) == 3
     error, hint = capsys.readouterr().err.splitlines()
     assert error == "error: can't start new thread"

@@ -47,7 +47,7 @@ def test_without_a_file_it_names_where_one_is_looked_for(tmp_path: Path) -> None
     assert f"none ({FILE}, pyproject.toml or {tmp_path}/codex-multi-role/config.yaml)" in done.stderr
 
 
-def test_config_folder_that_cannot_be_entered_is_no_error(tmp_path: Path) -> None:
+def test_config_folder_that_cannot_be_entered_is_ignored(tmp_path: Path) -> None:
     """As in a container whose user is another one than its home folder's."""
     done = console("config", "show", folder=tmp_path, variables={"XDG_CONFIG_HOME": "/" + "x" * 300})
     assert done.returncode == 0, done.stderr

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.run_folder import Owner, RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.worktrees import Worktrees
 from tests.support.console import console
 from tests.support.recorded_runs import make_run
+from tests.support.workspaces import commit_all, files_of, git
 
 pytestmark = pytest.mark.real
 
@@ -77,3 +81,39 @@ def test_one_bad_manifest_does_not_hide_the_others(tmp_path: Path) -> None:
     assert "failed: bad -: " in done.stdout
     assert "removed: good duel.1.0" in done.stdout
     assert "error: 1 could not be checked or removed" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["gc"], ["gc", "--dry-run"]], ids=" ".join)
+@pytest.mark.parametrize("kind", ["known places", "place", "path"])
+def test_manifest_from_elsewhere_names_nothing_to_remove(
+    kind: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its copies stay, where it says or anywhere else; git does not run, and no place becomes that of its run."""
+    (project := tmp_path / "project").mkdir()
+    (project / "a.txt").write_text("one\n")
+    commit_all(project)
+    folder, worktrees = _run_with_copies(project)
+    kept = worktrees.open("duel.1.1").workspace.root
+    manifest = folder.path / "worktrees/manifest.json"
+    content = json.loads(manifest.read_text())
+    shutil.rmtree(tmp_path / "state/codex-multi-role/owned", ignore_errors=True)
+    if kind == "place":
+        content["place"] = str(tmp_path / "place")
+        (merged := tmp_path / "place" / content["copies"][0]["path"]).mkdir(parents=True)
+        (tmp_path / "place/owner").write_text("/gone")
+        assert merged.is_dir()
+    elif kind == "path":
+        content["copies"][0]["path"] = f"duel.1.0/copy/../../../../../../{project.name}"
+    manifest.write_text(json.dumps(content))
+    before, listed = files_of(tmp_path), git(project, "worktree", "list")
+    with monkeypatch.context() as patch:
+        patch.setattr(Git, "run", lambda *_, **__: pytest.fail("git has run"))
+        done = console(*arguments, folder=project)
+    said = "failed: first -: " if kind == "path" else "kept: first duel.1.0: this machine did not make it"
+    assert said in done.stdout, done
+    after = files_of(tmp_path)
+    assert {path: after[path] for path in before if after.get(path) != before[path]}.keys() <= {
+        "project/runs/first/owner.json"
+    }
+    assert git(project, "worktree", "list") == listed
+    assert kept.is_dir()

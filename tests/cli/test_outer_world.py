@@ -85,7 +85,7 @@ def special_files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("command", [*READERS, *WRITERS], ids=" ".join)
-def test_file_that_is_no_file_is_refused_at_once(
+def test_special_file_is_refused_at_once(
     command: tuple[str, ...], project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A FIFO would block, a device never end, and a written file would replace either."""

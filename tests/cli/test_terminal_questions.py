@@ -25,7 +25,7 @@ PROMPT = "Ctrl-D leaves the question open."
 
 @dataclass
 class Person:
-    """Somebody at ``keys``, the other end of a terminal, who types a line whenever one is waited for.
+    """Somebody at ``keys``, the other end of a terminal, who types a line whenever the question waits for one.
 
     The question is over when the lines are used up.
     """
@@ -76,7 +76,7 @@ def test_words_are_an_answer(
     assert WORDS in capsys.readouterr().err
 
 
-def test_end_of_input_is_no_answer(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+def test_end_of_input_does_not_answer(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
     assert person.answers("\x04", "never read\n") is None
     assert OVER not in capsys.readouterr().err
 
@@ -102,7 +102,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     assert (answer.approved, answer.comment) == (False, "too early")
 
 
-def test_question_that_is_over_is_told(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+def test_question_that_is_over_is_reported(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
     assert person.answers("half a line") is None
     assert OVER in capsys.readouterr().err
 

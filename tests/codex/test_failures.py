@@ -68,7 +68,7 @@ def test_pause_a_provider_asks_for_is_read_from_its_words(message: str, seconds:
         ("stream disconnected before completion", "stream disconnected before completion"),
     ],
 )
-def test_http_status_is_told_in_our_words(message: str, words: str) -> None:
+def test_http_status_is_explained_in_our_words(message: str, words: str) -> None:
     assert classify({"message": message}).message == words
 
 

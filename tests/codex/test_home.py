@@ -10,7 +10,7 @@ from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.errors import CodexUnavailable
 
 
-def test_home_that_is_no_folder_is_named(tmp_path: Path) -> None:
+def test_home_that_is_not_a_folder_is_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.touch()
     with pytest.raises(CodexUnavailable, match=f"^Codex's home {home} cannot be written: Not a directory") as caught:

@@ -144,7 +144,7 @@ def test_codex_asks_the_model_for_a_closed_schema_with_what_later_steps_need(tmp
 
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
-def test_contract_alone_is_no_schema_for_the_model(tmp_path: Path) -> None:
+def test_contract_alone_sends_the_model_no_schema(tmp_path: Path) -> None:
     with model_requests() as bodies:
         report = _team(tmp_path, GATE, {"score": None}, {"score": 9}).run(flow="own")
     assert (report.exit_code, report.totals["repairs"]) == (0, 1)

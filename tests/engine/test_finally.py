@@ -92,7 +92,7 @@ def test_every_problem_is_in_the_end_line_of_any_end(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Nothing catches it: what was begun stays so."""
+    """Nothing catches it: started work stays started."""
 
 
 def kill_in(final: str, patch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_refused_item_is_a_failed_one(tmp_path: Path) -> None:
     assert [entry["status"] for entry in team.of_type("turn_ended")].count("declined") == 1
 
 
-def test_refusal_of_an_item_is_no_answer(tmp_path: Path) -> None:
+def test_refusal_of_an_item_does_not_answer(tmp_path: Path) -> None:
     """The next role gets how the item ended, as of one that did not answer; the role's latest answer stays."""
     steps = [
         {"ask": "one", "for_each": ["a", "b"], "on_error": "skip"},

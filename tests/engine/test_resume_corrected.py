@@ -60,7 +60,7 @@ def test_command_says_that_it_uses_the_corrected_flow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["# nothing else\n", ""])
-def test_flow_that_says_the_same_is_no_correction(tmp_path: Path, text: str) -> None:
+def test_equal_flow_does_not_count_as_correction(tmp_path: Path, text: str) -> None:
     team = failed(tmp_path)
     path = tmp_path / FILE
     path.write_text(text + path.read_text())

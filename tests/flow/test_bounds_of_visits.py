@@ -120,7 +120,7 @@ def test_variable_that_no_step_sets_limits_like_its_value(first: str) -> None:
         visits_of(flow_of(text % (first, "set: {most: 9},")))
 
 
-def test_counter_in_a_variable_is_no_bound() -> None:
+def test_counter_in_a_variable_does_not_bound_a_loop() -> None:
     text = """
 vars: {tries: 0, other: 0}
 steps:

@@ -160,7 +160,7 @@ def test_order_is_read_from_its_descriptor(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_process_that_outlives_us_is_not_waited_for(tmp_path: Path) -> None:
+def test_nothing_waits_for_a_process_that_outlives_us(tmp_path: Path) -> None:
     """Its input is a file: nobody waits until it is read."""
     log = tmp_path / "log"
     log.write_text("earlier\n")

@@ -88,7 +88,7 @@ def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pyte
     assert found == [started.pid]
 
 
-def test_variables_of_an_ending_process_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_an_ending_process_cause_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory is gone, and with it arguments, variables and program, some time before the process is."""
     family = Family()
     with subprocess.Popen(["sleep", "86520"], env=family.marked({}), start_new_session=True) as ending:

@@ -20,7 +20,7 @@ TABLE = '[tool.codex-multi-role]\ncycles = 2\nconfig = ["a=1"]\n'
 
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with ``a/b/c`` in it, that nothing bounds yet."""
+    """A folder with ``a/b/c`` in it, without a boundary yet."""
     monkeypatch.setenv("HOME", "/nowhere")
     (tmp_path / "a/b/c").mkdir(parents=True)
     return tmp_path

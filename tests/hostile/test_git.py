@@ -240,7 +240,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_git_file_is_no_repository(tmp_path: Path, name: str) -> None:
+def test_broken_git_file_is_not_a_repository(tmp_path: Path, name: str) -> None:
     (tmp_path / ".git").write_bytes(BROKEN[name])
     assert Repository.around(tmp_path) is None
 

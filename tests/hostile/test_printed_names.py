@@ -20,8 +20,8 @@ import yaml
 from codex_multi_role.cli.main import COMMANDS as EVERY_COMMAND
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.presentation.markdown import markdown_as_html
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.result import markdown_as_html
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, read_events
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -343,9 +343,9 @@ def test_picture_of_a_run_has_no_control_characters(surroundings: Folder) -> Non
 @pytest.mark.extensions
 def test_reports_to_ci_have_no_control_characters(surroundings: Folder) -> None:
     from codex_multi_role.extensions.ci.ended_run import EndedRun
-    from codex_multi_role.extensions.ci.gitlab import link_annotations
     from codex_multi_role.extensions.ci.job_summary import job_summary
     from codex_multi_role.extensions.ci.junit import junit_report
+    from codex_multi_role.extensions.ci.reports import link_annotations
 
     folder = RunFolder(surroundings.run)
     report = RunReport("first", folder.path, "failed", HOSTILE, HOSTILE, 3, HOSTILE, folder.record()["totals"])

@@ -255,6 +255,33 @@ def test_goal_file_names_no_program(tmp_path: Path, line: dict[str, Any], given:
     assert f"goals.jsonl:1: this line says what counts only if you say it as well: {named}" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "rights", [{}, {"mcp_servers": {"files": {"command": "evil"}}}, {"sandbox": "danger-full-access"}]
+)
+@pytest.mark.parametrize("is_said", [True, False])
+def test_goal_line_names_no_team_that_leaves_the_sandbox(rights: dict[str, Any], is_said: bool, tmp_path: Path) -> None:
+    """Unless the user names the same team."""
+    from codex_multi_role.extensions.machines.batches.goal_file import read_goals
+    from codex_multi_role.extensions.machines.batches.planned_runs import Defaults, plan_runs
+
+    team = TeamFolder(tmp_path, {"one": rights}, {"one": []})
+    (tmp_path / "goals.jsonl").write_text('{"goal": "it", "roles": "roles"}\n' * 2)
+    values: dict[str, Any] = {"workspace": team.workspace, "roles": tmp_path / "roles" if is_said else None}
+    with (tmp_path / "goals.jsonl").open("rb") as stream:
+        goals = read_goals(stream, "goals.jsonl")
+    defaults = Defaults(values, frozenset(), tmp_path)
+    if is_said or not rights:
+        assert len(plan_runs(goals, defaults, "b", tmp_path)) == 2
+        return
+    with pytest.raises(UsageError) as refused:
+        plan_runs(goals, defaults, "b", tmp_path)
+    assert (
+        f"goals.jsonl:1: this line says what counts only if you say it as well: role one has {next(iter(rights))}"
+        in str(refused.value)
+    )
+    assert f"--roles {tmp_path / 'roles'}" in str(refused.value) + refused.value.hint
+
+
 def test_resumed_batch_from_elsewhere_names_no_program(tmp_path: Path) -> None:
     (folder := tmp_path / "runs/batches/b").mkdir(parents=True)
     (tmp_path / "goals.jsonl").write_text('{"goal": "it"}')

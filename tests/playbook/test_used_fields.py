@@ -8,8 +8,8 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec
 from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.playbook.automatic import schema_from_use
 from codex_multi_role.playbook.example import example
-from codex_multi_role.playbook.used_fields import schema_from_use
 
 ROLE = RoleSpec(name="one", prompt_text="Do.")
 

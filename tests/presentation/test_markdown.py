@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.presentation.markdown import markdown_as_html
+from codex_multi_role.presentation.result import markdown_as_html
 
 
 def test_headings_lists_tables_and_code_are_rendered() -> None:

@@ -129,7 +129,7 @@ def test_answer_with_nothing_but_a_denied_error_is_asked_again(word: object, sch
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_error_that_says_there_is_none_is_none(word: str) -> None:
+def test_error_that_denies_an_error_is_ignored(word: str) -> None:
     assert read_reply(json.dumps({**BLANK, "error": word}), FILES) == Reply(BLANK, False, "")
     assert read_reply(json.dumps({"summary": "ok", "error": word}), SCHEMA).error == ""
     assert not read_reply(json.dumps({"error": word}), SCHEMA).refusal

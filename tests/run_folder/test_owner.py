@@ -137,6 +137,6 @@ def test_process_that_only_a_folder_names_is_left_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", [{"pid": -1, "start_time": 1}, {"pid": "x", "start_time": 1}, {"pid": os.getpid()}])
-def test_owner_that_cannot_be_is_no_live_one(path: Path, owner: dict[str, object]) -> None:
+def test_impossible_owner_is_not_alive(path: Path, owner: dict[str, object]) -> None:
     path.write_text(json.dumps(owner))
     assert not is_alive(RunFolder(path.parent))

@@ -339,7 +339,7 @@ def test_failure_of_the_tests_is_raised_where_they_are_awaited(tmp_path: Path, m
 
 
 def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
-    """It is an id like a test; the others are compared. What breaks them and deletes them is no success."""
+    """It is an id like a test; the others are compared. Breaking and deleting them is not a success."""
     team = team_that(tmp_path, writes(code=WRONG, tests="", red=""))
     (team.workspace / "test_optional.py").write_text("import nothing_like_it.at_all\n")
     report = team.run(run_tests=True, cycles=1)
@@ -393,7 +393,7 @@ def test_removal_is_not_confirmed_where_the_recorded_path_would_change(tmp_path:
 SOCKETS = "import socket\n\n\ndef test_{}():\n    socket.create_server(('127.0.0.1', 0))\n"
 
 
-def test_new_tests_that_the_sandbox_denies_sockets_are_told_with_the_way_out(tmp_path: Path) -> None:
+def test_new_tests_without_sockets_are_reported_with_the_way_out(tmp_path: Path) -> None:
     written = [{"path": CODE, "content": RIGHT}, {"path": "test_more.py", "content": SOCKETS.format("new")}]
     team = team_that(tmp_path, say(status="DONE", files=written), say(status="DONE", files=written))
     (team.workspace / "test_sockets.py").write_text(SOCKETS.format("old"))
@@ -468,7 +468,7 @@ def test_session_that_stops_early_says_nothing_of_the_rest(tmp_path: Path) -> No
     assert team.run(run_tests=True, cycles=1).exit_code == 0
 
 
-def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path) -> None:
+def test_tests_that_cannot_run_are_named_before_the_first_turn(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=RIGHT))
     (team.workspace / "conftest.py").write_text("raise OSError\n")
     team.run(run_tests=True, cycles=1)

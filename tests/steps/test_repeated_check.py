@@ -32,7 +32,7 @@ def log(team: TeamFolder) -> list[str]:
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Run the team; each command does half of its work, and does not come to an end."""
+    """Run the team; each command does half of its work, and does not finish."""
 
     def run(team: TeamFolder, error: type[Exception] = RunInterrupted) -> None:
         def half(*_: object) -> Any:

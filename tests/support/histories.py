@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from codex_multi_role.host.user_cache import note
 from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
-from codex_multi_role.workspace.repository import Repository
+from codex_multi_role.workspace.repository import Repository, where_it_works
 from tests.support.disks import PERSON
 
 SUBMODULE = "library"
@@ -100,6 +101,7 @@ class History:
             base["uncommitted"] = uncommitted
         record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
         self.run.write_record(record | {"started_at": AT})
+        note("owned", where_it_works(record))
         self.happened(e.StepStarted("team", 1, 1, 1, self._state()))
 
     def turn(self, role: str, files: Files, copy: str = "", summary: str = "") -> None:

@@ -322,7 +322,7 @@ class _Baseline:
 
 @dataclass(frozen=True)
 class _Copies:
-    """There are none."""
+    """A run without copies."""
 
     def discard(self, key: str) -> None: ...
 

@@ -22,18 +22,18 @@ ORIGINAL = Path(__file__).parents[1] / "catalog/original/config/developer_config
 def known_contracts() -> str:
     """One line per need: the team, the flow, the step, and what it must answer."""
     workflows = [path for path in sorted(FOLDER.iterdir()) if path.is_dir()]
-    teams = {"shipped": packaged_roles(), **{f"example {path.name}": path / "roles" for path in EXAMPLES}}
+    teams = {f"example {path.name}": path / "roles" for path in EXAMPLES}
     teams |= {f"workflow {path.name}": path for path in workflows}
-    lines = [line for name, folder in teams.items() for line in _lines(name, folder, folder)]
-    return "\n".join([*lines, *_lines("original", ORIGINAL, None)]) + "\n"
+    own = {name: sorted(path.stem for path in folder.glob("flows/*.yaml")) for name, folder in teams.items()}
+    lines = [*_lines("shipped", packaged_roles(), [entry.name for entry in list_flows(None)])]
+    lines += [line for name, folder in teams.items() for line in _lines(name, folder, own[name])]
+    return "\n".join([*lines, *_lines("original", ORIGINAL, ["cycles"])]) + "\n"
 
 
-def _lines(team: str, roles: Path, folder: Path | None) -> Iterator[str]:
-    catalog, shipped = load_catalog(roles), {entry.name for entry in list_flows(None)}
-    names = [entry.name for entry in list_flows(folder)] if folder else ["cycles"]
-    own = [name for name in names if team in ("shipped", "original") or name not in shipped]
-    found = [row for name in own for row in _rows(name, *load_flow_and_called(name, catalog))]
-    yield f"{team}: {', '.join(own)}{'' if found else ': nothing'}"
+def _lines(team: str, roles: Path, flows: list[str]) -> Iterator[str]:
+    catalog = load_catalog(roles)
+    found = [row for name in flows for row in _rows(name, *load_flow_and_called(name, catalog))]
+    yield f"{team}: {', '.join(flows)}{'' if found else ': nothing'}"
     yield from found
 
 

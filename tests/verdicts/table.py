@@ -1,4 +1,4 @@
-"""What becomes of a bad result: the expected ends, written by hand from the three rules of the flow language.
+"""How a flow with a bad result ends: the expected ends, written by hand from the three rules of the flow language.
 
 1. ``retry`` tries again. 2. An entry of the step's own ``next`` is taken, and a ``when`` of it reads the result.
 3. Otherwise the step has failed: ``on_error: skip`` continues, else the flow ends with exit 1. ``on_bad: continue``

@@ -70,7 +70,7 @@ FLOWS = (flows_that_read(), st.sampled_from(SCHEMAS), st.integers(0, 999))
 
 @settings(max_examples=50)
 @given(*FLOWS)
-def test_answers_that_satisfy_their_contracts_are_no_wrong_usage(flows: list[Json], schema: Json, seed: int) -> None:
+def test_answers_that_satisfy_their_contracts_are_not_wrong_usage(flows: list[Json], schema: Json, seed: int) -> None:
     check(flows, schema, seed)
 
 
@@ -85,8 +85,8 @@ def test_no_step_fails_by_answers_that_satisfy_their_contracts(flows: list[Json]
     assert ending.exit_code == 0, ending
 
 
-@pytest.mark.long("verdicts/test_random_contracts.py::test_answers_that_satisfy_their_contracts_are_no_wrong_usage")
-def test_a_thousand_valid_flows_are_no_wrong_usage() -> None:
+@pytest.mark.long("verdicts/test_random_contracts.py::test_answers_that_satisfy_their_contracts_are_not_wrong_usage")
+def test_a_thousand_valid_flows_are_not_wrong_usage() -> None:
     SEEN.clear()
     many = settings(max_examples=1000)(given(*FLOWS)(check))
     many()

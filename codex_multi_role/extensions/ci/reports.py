@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.extensions.ci.ended_run import EndedRun
-from codex_multi_role.extensions.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations
-from codex_multi_role.extensions.ci.gitlab import link_annotations
+from codex_multi_role.extensions.ci.ended_run import Case, EndedRun
 from codex_multi_role.extensions.ci.job_summary import job_summary
 from codex_multi_role.extensions.ci.junit import junit_report
 from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
-from codex_multi_role.host.workflow_log import runs_here
+from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import RunReport
 
 Files = Mapping[str, Path]
@@ -28,8 +29,8 @@ def report_end(files: Files, report: RunReport, progress: Progress) -> None:
     _write_reports(files, run)
     if runs_here():
         top = os.environ.get(TOP_VARIABLE)
-        for command in run_annotations(run, Path(top) if top else None):
-            annotate(command)
+        for line in run_annotations(run, Path(top) if top else None):
+            annotate(line)
 
 
 def report_failure(files: Files, error: CodexMultiRoleError) -> None:
@@ -65,3 +66,67 @@ def _is_step_summary(path: Path) -> bool:
     """Whether it is GitHub's summary file of this step, which earlier commands of the step may have written to."""
     given = os.environ.get(SUMMARY_VARIABLE)
     return bool(given) and Path(str(given)).resolve() == path.resolve()
+
+
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+TOP_VARIABLE = "GITHUB_WORKSPACE"
+MOST_OF_A_KIND = 10
+"""Maximum number of errors, and of warnings, that GitHub shows per step."""
+
+
+def run_annotations(run: EndedRun, top: Path | None) -> Iterator[str]:
+    """Yield GitHub's workflow commands, one per line: the run's failure, its failing tests, its warnings.
+
+    ``top`` is the checkout; places outside it are left out, because GitHub could not show them.
+    """
+    if run.exit_code != 0:
+        text = "\n".join([f"{run.headline} ({run.meaning})", *run.next_steps()])
+        yield command("error", text, title=f"{PROGRAM}: {run.outcome}")
+        for case in run.tests.red[: MOST_OF_A_KIND - 1] if run.tests else []:
+            yield _failing_test(run, case, top)
+    for warning in list(dict.fromkeys(run.progress.warnings))[:MOST_OF_A_KIND]:
+        yield command("warning", run.line(warning, 500), title=PROGRAM)
+
+
+def _failing_test(run: EndedRun, case: Case, top: Path | None) -> str:
+    text = run.line(case.message, 500) or "failed"
+    return command("error", text, **_place(run, case, top), title=f"test {run.line(case.full_name)}")
+
+
+def _place(run: EndedRun, case: Case, top: Path | None) -> dict[str, str]:
+    if not (case.file and top and run.folder):
+        return {}
+    path = Path(str(run.folder.record().get("workspace", ""))) / case.file
+    try:
+        place = {"file": str(path.resolve().relative_to(top.resolve()))}
+    except (OSError, ValueError):  # not below the checkout
+        return {}
+    return {**place, "line": str(case.line)} if case.line else place
+
+
+LINKED = ("report.html", "answer.md", "run.json")
+
+
+def link_annotations(run: EndedRun, environment: Mapping[str, str] = os.environ) -> dict[str, list[dict[str, Any]]]:
+    """Link the run's folder in the artifacts of a GitLab job; empty outside a job or without the folder.
+
+    https://docs.gitlab.com/ci/yaml/artifacts_reports/#artifactsreportsannotations: GitLab has no annotations on lines
+    of a log; failing tests get to a merge request through ``artifacts:reports:junit``.
+    """
+    job, top = environment.get("CI_JOB_URL"), environment.get("CI_PROJECT_DIR")
+    if not (job and top and run.folder):
+        return {}
+    links = [{"external_link": link} for link in _links(run, job, run.folder.path, Path(top))]
+    return {PROGRAM: links} if links else {}
+
+
+def _links(run: EndedRun, job: str, folder: Path, top: Path) -> Iterator[dict[str, str]]:
+    try:
+        inside = folder.resolve().relative_to(top.resolve())
+    except ValueError:  # not below the project: not an artifact of the job
+        return
+    where = f"{job}/artifacts"
+    yield {"label": run.line(f"run {run.name}: {run.outcome}"), "url": f"{where}/browse/{quote(str(inside))}/"}
+    for name in LINKED:
+        if (folder / name).is_file():
+            yield {"label": name, "url": f"{where}/file/{quote(str(inside / name))}"}

@@ -18,12 +18,13 @@ from codex_multi_role.extensions.results.chain import make_chain
 from codex_multi_role.extensions.results.commit_texts import EVENTS, NOBODY, CommitFacts
 from codex_multi_role.extensions.results.run_history import RUNS_DIR, AnyRun, RunHistory, history_of, result_of
 from codex_multi_role.extensions.results.workspace_states import Change
+from codex_multi_role.host.user_cache import is_noted
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.workspace.conversion import ATTRIBUTES, clean, copy_attributes, filtered
 from codex_multi_role.workspace.git import ConfiguredGit, Git
 from codex_multi_role.workspace.removal import delete_folder
-from codex_multi_role.workspace.repository import Repository
+from codex_multi_role.workspace.repository import Repository, where_it_works
 from codex_multi_role.workspace.snapshots import kept_paths
 from codex_multi_role.workspace.trees import (
     REPOSITORY,
@@ -204,7 +205,7 @@ class _BranchCommits:
         return self._run("write-tree").decode().strip()
 
     def _outside_submodules(self, files: Files) -> Files:
-        """What a copy of the workspace has in the empty folder of a submodule is no file of this repository."""
+        """Leave out files in the folder of a submodule: they are not in this repository."""
         submodules = tuple(f"{path}/" for path, entry in self._tracked.items() if _is_nested(entry))
         return {path: entry for path, entry in files.items() if not f"{self._below}{path}".startswith(submodules)}
 
@@ -262,11 +263,11 @@ def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, 
     """The repository to export to, the workspace's folder in it and the commit that the run started from.
 
     ``place``: a folder in it; None for that of the run or, if it was shared, the one around the current folder: that of
-    the run was on a worker. Raises `UsageError` if it or the commit is missing.
+    the run was on a worker, or this machine did not record the run. Raises `UsageError` if it or the commit is missing.
     """
     record = history.folder.record()
     recorded = record.get("repository") or {}
-    if place is None and SHARED in record:
+    if place is None and (SHARED in record or (recorded and not is_noted("owned", where_it_works(record)))):
         return _clone_here(recorded)
     if not recorded and place is None:
         message = f"run {history.folder.run_id} did not work in a git repository"

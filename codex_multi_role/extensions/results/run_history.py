@@ -116,7 +116,7 @@ class RunHistory:
 
     @property
     def left_out(self) -> str:
-        """Name what only test runs changed, which is no part of the result; empty if that is nothing."""
+        """Name what only test runs changed, which is not part of the result; empty if that is nothing."""
         return named(left_by_tests(self.git(), self.states.first, self.states.last), 3)
 
     def repositories(self) -> list[Path]:

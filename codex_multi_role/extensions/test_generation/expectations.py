@@ -131,7 +131,7 @@ def checks_in(source: str) -> Mapping[str, Sequence[Expectation]]:
 def _tests(
     body: Sequence[ast.stmt], prefix: str, values: Values, context: list[str]
 ) -> Iterator[tuple[str, list[Expectation]]]:
-    """Functions that are no tests are known by what they do, so that their changes are seen."""
+    """Functions other than tests are known by what they do, so that their changes are seen."""
     functions = [node for node in body if isinstance(node, Function)]
     helpers = [node for node in functions if not node.name.startswith("test")]
     others = [node for node in body if not isinstance(node, Function | ast.ClassDef)]

@@ -19,7 +19,7 @@ from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome
 from codex_multi_role.workspace import CommandResult
 
 FOLDER = Path(__file__).parent / "plugins"
-PLUGINS = ("-p", "codex_multi_role_lines", "-p", "codex_multi_role_warm")
+PLUGIN = ("-p", "codex_multi_role_warm")
 FOLDER_VARIABLE, SLOT_VARIABLE = "CODEX_MULTI_ROLE_WARM", "CODEX_MULTI_ROLE_WARM_SLOT"
 TARGET_VARIABLE, SECONDS_VARIABLE = "CODEX_MULTI_ROLE_WARM_TARGET", "CODEX_MULTI_ROLE_WARM_SECONDS"
 MIN_CHANGES = 4
@@ -89,7 +89,7 @@ def _serve(suite: Suite, shared: Path, limits: TimeLimits) -> None:
                 SECONDS_VARIABLE: str(limits.seconds),
                 "COVERAGE_CORE": "ctrace",  # others record a line only once, even if more tests reach it
             }
-            suite.run_copy(copy, PLUGINS, left, variables, suite.scratch)
+            suite.run_copy(copy, PLUGIN, left, variables, suite.scratch)
         if _waiting(shared) == waiting:
             return
 

@@ -31,7 +31,7 @@ class ServedRuns:
         return self._records.look()
 
     def folder(self, run_id: str) -> RunFolder | None:
-        """The folder of the run with exactly this ID; None if there is none. Raises `StorageError`."""
+        """The folder of the run with exactly this ID; None if not found. Raises `StorageError`."""
         folder = RunFolder(self.runs_dir / run_id)
         known = RUN_ID.fullmatch(run_id) and folder.record_path.is_file() and not folder.path.is_symlink()
         return folder if known else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.extensions.ci.github import MOST_OF_A_KIND, run_annotations
+from codex_multi_role.extensions.ci.reports import MOST_OF_A_KIND, run_annotations
 from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
 from tests.support.workflow_log import read_log
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.ci.ended_run import EndedRun
-from codex_multi_role.extensions.ci.gitlab import link_annotations
+from codex_multi_role.extensions.ci.reports import link_annotations
 from tests.support.continuous_integration import RUN_ID, make_ended
 
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"

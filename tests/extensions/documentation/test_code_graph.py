@@ -70,7 +70,7 @@ def test_files_symbols_dependencies_and_layers_of_a_package(make_context: MakeCo
 
 
 def test_fork_of_a_project_has_its_name(make_context: MakeContext) -> None:
-    """Prompts have the name, so that a rerun in a fork's folder can take their turns over."""
+    """Prompts have the name, so that a rerun in a fork's folder can reuse its turns."""
     files = {"__init__.py": "", "a.py": "import shop.b\n", "b.py": ""}
     result = graph(make_context, {f"shop.fork-1a/{name}": text for name, text in files.items()}, repo="shop.fork-1a")
     assert (result["name"], of(result, "a.py")["dependencies"]) == ("shop", ["b.py"])

@@ -100,7 +100,7 @@ def test_object_that_inflates_without_end_is_refused(end: bytes, tmp_path: Path)
         list(read_pieces(store, SavedFile(mode=0o600, pieces=(Piece(size=7, digest=digest),))))
 
 
-def test_bundled_workspace_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_bundled_workspace_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path / "store"))
     name = store.put_named("bundles/", SUFFIX, json.dumps({"evil": 1}).encode())
     with pytest.raises(StorageError, match="cannot be read"):

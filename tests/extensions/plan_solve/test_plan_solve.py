@@ -102,7 +102,7 @@ def test_tasks_run_in_parallel_once_dependencies_are_done(
 
 
 def test_planner_is_asked_until_its_plan_is_valid(tmp_path: Path) -> None:
-    """Its first plan, an answer without tools, is invalid. Tools reject the second, it only thinks, and writes anew."""
+    """Its first plan, an answer without tools, is invalid. Tools reject the second. It thinks, then writes again."""
     circle: Record = {"json": {"todos": [todo("A", "B"), todo("B", "A"), {"id": "C", "content": "Do C"}]}}
     thinks: Record = {"steps": [call("write_todos", todos=[todo("A", "Z")]), call("validate_plan"), {"text": "Hm."}]}
     team = team_of(tmp_path, [circle, {**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])

@@ -261,7 +261,7 @@ def section(body: str) -> Record:
 
 @pytest.fixture(scope="module")
 def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
-    """A run of which one source is not read, and whose section is too short and cites what is no source."""
+    """A run of which one source is not read, and whose section is too short and cites a text that is not a source."""
     fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
     body = (
         "{{ 'More words. ' * (100 if '\"draft\": \"\"' in prompt else 125) }}[cite:S1] [cite:S99] [cite:S1, S98] [cite:"

@@ -92,6 +92,19 @@ def test_nothing_of_the_owner_changes(tmp_path: Path) -> None:
     assert not (tmp_path / "hooked").exists()
 
 
+def test_run_from_elsewhere_names_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one around the current folder counts, and the one that is given."""
+    history = History(tmp_path, {}, {"a.txt": "one\n"})
+    history.turn("writer", {"a.txt": "two\n"})
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="was on another machine"):
+        exported(history)
+    assert not git(history.workspace, "branch", "--list", BRANCH)
+    monkeypatch.chdir(history.workspace)
+    assert exported(history).is_new
+
+
 def test_export_again_gives_the_same_commits(tmp_path: Path) -> None:
     history = History(tmp_path, {}, COMMITTED)
     history.turn("writer", {"a.txt": "1\n"})

@@ -77,7 +77,7 @@ def test_litter():
 """
 
 
-def test_what_the_tests_leave_is_no_part_of_the_result(tmp_path: Path) -> None:
+def test_what_the_tests_leave_is_not_part_of_the_result(tmp_path: Path) -> None:
     """They rewrite a file of the repository and one that the role submits, and make another in every run."""
     role = {"behaviors": {"apply_files": True, "can_finish": True}}
     files = [{"path": "new.txt", "content": "new\n"}, {"path": "given.txt", "content": "given\n"}]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_functions import (
-    LoadedFunctions,
-    _all_inner,
-    _differing,
-    apply,
-)
+from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_warm import LoadedFunctions
 
 TEXT = """
 import functools
@@ -67,7 +61,8 @@ def test_every_reference_gets_the_new_code(loaded: ModuleType) -> None:
     for old, new in (("n + 3", "n - 3"), ("* 2", "* 5"), ("return 1", "return 7"), ("m + n", "m - n"), ("+ 1", "+ 4")):
         changes = functions.changes(TEXT.replace(old, new))
         assert changes is not None
-        apply(changes)
+        for function, code in changes:
+            function.__code__ = code
     assert (price(4), plus_two(5), box.size, loaded.late(2)) == ((4 - 3) * 5, 3, 7, [4, 5])
 
 
@@ -77,58 +72,6 @@ def test_code_that_cannot_be_replaced_is_refused(loaded: ModuleType) -> None:
     assert _functions(loaded).changes(TEXT.replace("return m + n", "return m")) is None
     del loaded.late
     assert _functions(loaded).changes(TEXT.replace("each + 1", "each + 4")) is None
-
-
-SHAPES = """\
-from __future__ import annotations
-import functools; SCALE = 1 + 1
-@functools.cache
-def first(n: Missing = 1 + 1):
-    return n + 1
-def second(n): return n + 1
-class Third:
-    def __private(self): return self.__private() + 1
-
-    class Inner:
-        async def fourth(self):
-            'one' \
-            'line + more'
-            return [each + 1 for each in (lambda: 1 + 1)()]
-if SCALE + 1:
-    def fifth():
-        def sixth(n=1 + 1):
-            value = n + 1
-            return lambda: value + 1
-        return sixth
-text = '''
-1 + 1
-'''; seventh = lambda n: n + 1
-"""
-CHANGES = ("-", "+ 0 -", "+ (\n", "+ '''", "# ", "\\\n-")
-"""For a ``+``; some move the end of a line or of a statement."""
-
-
-@pytest.mark.parametrize("text", [SHAPES, SHAPES.replace("from __future__", "# "), SHAPES.replace("\n", "\r\n")])
-def test_part_of_a_file_has_the_same_code_as_the_whole(tmp_path: Path, text: str) -> None:
-    path = str(tmp_path / "shapes.py")
-    functions, original, parts = LoadedFunctions(path, text), compile(text, path, "exec", dont_inherit=True), 0
-    for place in [place for place, character in enumerate(text) if character == "+"]:
-        for change in CHANGES:
-            changed = f"{text[:place]}{change}{text[place + 1 :]}"
-            with contextlib.suppress(SyntaxError):
-                whole = compile(changed, path, "exec", dont_inherit=True)
-                part = functions._changed_statement(changed)
-                if part is not None:
-                    parts += 1
-                    assert [*_differing(*part)] == [*_differing(original, whole)]
-    assert (parts > 20) is ("\r" not in text)
-
-
-def test_only_the_changed_method_of_a_class_is_compiled(tmp_path: Path) -> None:
-    functions = LoadedFunctions(str(tmp_path / "shapes.py"), SHAPES)
-    found = functions._changed_statement(SHAPES.replace("__private() + 1", "__private() - 1"))
-    assert found is not None
-    assert [each.co_name for code in found for each in _all_inner(code)] == ["Third", "__private"] * 2
 
 
 def test_file_that_is_not_loaded_has_nothing_to_change(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The flow ``testgen``: every way of its diagrams, and what it promises besides."""
+"""The flow ``testgen`` in whole runs; `test_flow_ways.py` takes every way of its diagrams."""
 
 from __future__ import annotations
 
@@ -17,109 +17,7 @@ from tests.support.teams import read
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 OFF = "disabled: the input mutation is false"
-P3 = item("P3", "1", given="0")
-ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
-
-
-@pytest.fixture(scope="module")
-def rounds(tmp_path_factory: pytest.TempPathFactory) -> Generation:
-    """A run of as many rounds as it may take, each for another reason; it fails and is resumed before the fifth."""
-    wrong = BELOW.replace("sign(-3)", "sign(3)")
-    answers = [
-        "import nowhere\n",
-        "def test_x(:\n",
-        IMPORT + wrong,
-        IMPORT + BELOW,
-        IDLE,
-        IMPORT + BELOW + ABOVE + ZERO,
-    ]
-    strange = {**plan({**P1, "target": 1}), "repairs": [plan(P1)]}
-    given = Generation(
-        tmp_path_factory.mktemp("rounds"),
-        {"sign.py": SIGN},
-        test_planner=[strange],
-        test_developer=[code(answer) for answer in answers],
-    )
-    assert given.run("sign.py", max_iterations=len(answers)).exit_code == 3
-    given.team.plays["test_planner"].append(plan(P1, P2, P3))
-    given.team.write_plays()
-    given.report = given.team.resume(playbook=str(given.team.playbook))
-    return given
-
-
-@pytest.mark.long(
-    "extensions/test_generation/test_flow_ways.py::test_results_decide_the_way",
-    "extensions/test_generation/test_state_machine.py::test_success_has_everything_and_nothing_else_has",
-    "extensions/test_generation/test_testgen.py::test_all_is_reached_at_once",
-)
-def test_last_round_may_reach_it(rounds: Generation) -> None:
-    assert (rounds.report.outcome, rounds.report.exit_code) == ("success", 0)
-    modes = ["generate", "syntax", "syntax", "fix", "append", "fix"]
-    assert rounds.rounds == [(mode, "kept") for mode in modes]
-    assert rounds.metrics()["iterations"] == len(modes)
-    assert rounds.text() == IMPORT + BELOW + ABOVE + ZERO
-
-
-@pytest.mark.long(
-    "faults/test_played.py::test_fault_has_one_word_everywhere_and_next_command_works",
-    "engine/test_fan_out.py::test_failed_item_fails_run_and_finished_items_are_reused",
-)
-def test_failed_run_resumes_where_it_stopped(rounds: Generation) -> None:
-    assert rounds.asked == ["test_planner", "test_developer", "test_developer"]
-
-
-@pytest.mark.long(
-    "extensions/test_generation/test_flow_ways.py::test_plan_that_does_not_match_its_schema_is_refused",
-    "engine/test_resume.py::test_repair_turn_is_not_asked_for_twice",
-)
-def test_plan_that_does_not_match_its_schema_is_asked_for_again(rounds: Generation) -> None:
-    assert "$.plan[0].target: 1 is not of type" in rounds.prompt("test_planner", 2)
-
-
-@pytest.mark.long("extensions/test_generation/test_flow_ways.py::test_results_of_a_round_are_in_the_next_prompt")
-def test_crash_is_passed_to_developer_who_rewrites_tests(rounds: Generation) -> None:
-    """The first tests fail to import, the second have a syntax error."""
-    assert "No module named 'nowhere'" in rounds.prompt("test_developer", 2)
-    assert "line 1: invalid syntax" in rounds.prompt("test_developer", 3)
-
-
-@pytest.mark.long("extensions/test_generation/test_flow_ways.py::test_results_of_a_round_are_in_the_next_prompt")
-def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation) -> None:
-    prompt = rounds.prompt("test_developer", 4)
-    assert "MODE: fix" in prompt
-    assert "assert 1 == -1" in prompt
-
-
-@pytest.mark.long(
-    "extensions/test_generation/test_flow_ways.py::test_what_is_not_reached_is_in_the_next_plan",
-    "extensions/test_generation/test_flow_ways.py::test_plan_keeps_its_items_and_reports_refused_ones",
-)
-def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
-    replan = rounds.prompt("test_planner", 3)
-    assert "sign.py: lines 4; branches 2->4" in replan
-    assert "Coverage: 66.67 %" in replan
-    assert BELOW in replan
-    assert SIGN in replan
-    append = rounds.prompt("test_developer", 5)
-    assert "MODE: append" in append
-    assert '"id": "P1"' in append
-    assert "for the items P2, P3." in append
-    assert rounds.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
-
-
-@pytest.mark.long(
-    "extensions/test_generation/test_flow_ways.py::test_missing_tests_and_assertions_are_in_the_next_prompt",
-    "extensions/test_generation/test_state_machine.py::test_success_has_everything_and_nothing_else_has",
-)
-def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> None:
-    """Full coverage is not enough: each plan item needs a test, and each test an assertion."""
-    assert rounds.results[0]["rounds"][4]["coverage"] == 100.0
-    prompt = rounds.prompt("test_developer", 6)
-    assert "MODE: fix" in prompt
-    assert "These items have no tests yet; write one for each: P3" in prompt
-    assert "make each assert what the plan expects: test_p2_above" in prompt
-    assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 
 
 @pytest.mark.real
@@ -153,17 +51,6 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
         "format": "text",
         "figures": {"files": 1, "tests passed": 2, "lowest coverage": 100.0},
     }
-
-
-@pytest.mark.long
-def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) -> None:
-    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1)], test_developer=[code(IMPORT + BELOW)])
-    report = given.run("sign.py", max_iterations=1)
-    assert (report.outcome, report.exit_code) == ("timeout", 1)
-    (result,) = given.results
-    assert (result["status"], result["metrics"]["coverage_percent"]) == ("timeout", 66.67)
-    assert "66.67 % are reached, 100 % are required" in result["reason"]
-    assert given.text() == IMPORT + BELOW
 
 
 @pytest.mark.long

@@ -14,7 +14,6 @@ from codex_multi_role.workspace.manifest import Manifest
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.suites_here import suites_here
 from tests.support.teams import Record
-from tests.support.workspaces import collectable
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -22,69 +21,11 @@ __all__ = ["suites_here"]
 
 WHOLE = IMPORT + BELOW + ABOVE
 HALF = IMPORT + BELOW
-CRASHES = "import nowhere\n"
-FAILS = WHOLE.replace("sign(4)", "sign(-4)") + "\n\ndef test_p2_again():\n    assert sign(4) == 1\n"
 
 
 def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Record] | None = None) -> Generation:
     plans = plans or [plan(P1, P2)]
     return Generation(folder, {"sign.py": SIGN}, test_planner=plans, test_developer=first, test_developer_2=second)
-
-
-@pytest.mark.long(
-    "extensions/test_generation/test_flow_ways.py::test_results_decide_the_way",
-    "extensions/test_generation/test_testgen_state.py::test_better_candidate_wins",
-    "engine/test_isolation.py::test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept",
-)
-@pytest.mark.parametrize(
-    ("first", "second", "winner", "why"),
-    [
-        (CRASHES, WHOLE, "test_developer_2", "crashed is false"),
-        (HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67"),
-        (FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1"),
-        (WHOLE, WHOLE, "test_developer", "equal in every key"),
-    ],
-)
-def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:
-    given = duel(tmp_path, [code(first)], [code(second)])
-    report = given.run("sign.py", flow="testgen-duel")
-    assert (report.outcome, report.exit_code) == ("success", 0)
-    (round_,) = given.results[0]["rounds"]
-    assert round_["chosen"]["winner"] == winner
-    assert why in round_["chosen"]["reason"]
-    assert given.text() == WHOLE
-    kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
-    assert kept == [first if winner == "test_developer_2" else second]  # the other copy was merged
-    assert collectable(report.folder) == []
-    assert given.metrics()["total_tokens"] == report.totals["input_tokens"] + report.totals["output_tokens"]
-
-
-@pytest.mark.long
-def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
-    given = duel(tmp_path, [code(CRASHES), code(HALF)], [code(FAILS), code(WHOLE)])
-    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
-    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
-    assert sorted(given.asked) == ["test_developer"] * 2 + ["test_developer_2"] * 2 + ["test_planner"]
-    for role in ("test_developer", "test_developer_2"):
-        assert "assert -1 == 1" in given.prompt(role, 2)
-        assert "MODE: fix" in given.prompt(role, 2)
-
-
-@pytest.mark.long
-def test_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
-    given = duel(tmp_path, [code(HALF), code(ABOVE)], [code(HALF), code("x = 1\n")], [plan(P1), plan(P2)])
-    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
-    assert given.rounds == [("generate", "kept"), ("append", "kept")]
-    assert "TESTS SO FAR" in given.prompt("test_planner", 2)
-    assert given.text() == f"{HALF}\n\n{ABOVE}"
-
-
-@pytest.mark.long
-def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
-    given = duel(tmp_path, [code(CRASHES)], [code(HALF)])
-    report = given.run("sign.py", flow="testgen-duel", max_iterations=1)
-    assert (report.outcome, report.exit_code) == ("timeout", 1)
-    assert given.metrics()["coverage_percent"] == 66.67
 
 
 @pytest.mark.long
@@ -94,15 +35,6 @@ def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     chosen = given.results[0]["rounds"][0]["chosen"]
     why = {"reason": "the only candidate that was not rejected", "not_merged": ""}
     assert chosen == {"winner": "test_developer_2", **why}
-
-
-@pytest.mark.long
-def test_run_without_any_candidate_is_not_a_success(tmp_path: Path) -> None:
-    given = duel(tmp_path, [], [])
-    report = given.run("sign.py", flow="testgen-duel")
-    assert (report.outcome, report.exit_code) == ("incomplete", 1)
-    assert given.results[0]["status"] == "no_candidate"
-    assert "no developer gave" in given.results[0]["reason"]
 
 
 needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")

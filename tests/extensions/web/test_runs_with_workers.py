@@ -111,7 +111,7 @@ def test_pages_without_a_database_have_no_workers(tmp_path: Path) -> None:
     assert "Workers" not in visitor.get("/").text
 
 
-def test_unreachable_database_is_told(
+def test_unreachable_database_is_reported(
     on_workers: RunsWithoutWorkers, pages: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that is followed keeps what it has, and says that it is old."""

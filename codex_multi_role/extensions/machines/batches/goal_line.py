@@ -50,7 +50,7 @@ NOTES = {
     "goal": " A flow or a playbook may have its own.",
     "worktree": " Default: yes, if several goals have this workspace and it is in a git repository.",
 }
-"""What is said of an option in a goal line beside its help."""
+"""Added to the help of an option in a goal line."""
 
 
 class GoalKeys(Definition):

@@ -73,7 +73,7 @@ class GoalResult:
 
 
 def recorded_result(goal_id: str, line: int, folder: RunFolder) -> GoalResult | None:
-    """Read ``run.json`` of a run that no process works on; None if it does not exist."""
+    """Read ``run.json`` of a run without a process; None if it does not exist."""
     record = read_object(folder.record_path)
     if not record:
         return None

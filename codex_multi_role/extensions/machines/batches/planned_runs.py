@@ -6,19 +6,23 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.errors import DefinitionError, StorageError, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, StorageError, UsageError
 from codex_multi_role.extensions.machines.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.extensions.machines.batches.schedule import Entry
 from codex_multi_role.host.user_cache import expanded
-from codex_multi_role.lifecycle.own_records import require_said
+from codex_multi_role.lifecycle.own_records import outside_sandbox, require_said
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions, limits_in
 from codex_multi_role.workspace.repository import Repository
 
 LONGEST_REPOSITORY_NAME = 40
+Teams = dict[tuple[Path, str | None], Sequence[str]]
+"""What the teams of goal lines may start, by roles and flow."""
 MAX_WORKSPACES = 20
 """In how many workspaces uncommitted changes are counted."""
 
@@ -63,10 +67,10 @@ class PlannedRun:
 
 def plan_runs(goals: Sequence[Goal], defaults: Defaults, batch: str, workspaces: Path) -> list[PlannedRun]:
     """The runs for these goals, in order; clones get folders in ``workspaces``. Raises `DefinitionError`."""
-    problems, planned = GoalProblems(), list[PlannedRun]()
+    problems, planned, teams = GoalProblems(), list[PlannedRun](), Teams()
     for goal in goals:
         try:
-            planned += _runs_of(goal, defaults, batch, workspaces)
+            planned += _runs_of(goal, defaults, batch, workspaces, teams)
         except DefinitionError as error:
             problems.add(error)
         except UsageError as error:
@@ -79,11 +83,12 @@ def plan_runs(goals: Sequence[Goal], defaults: Defaults, batch: str, workspaces:
     return _with_own_folders(planned)
 
 
-def _runs_of(goal: Goal, defaults: Defaults, batch: str, workspaces: Path) -> Iterator[PlannedRun]:
+def _runs_of(goal: Goal, defaults: Defaults, batch: str, workspaces: Path, teams: Teams) -> Iterator[PlannedRun]:
     line = goal.line
     own = line.options(defaults.folder)
     outside = {name: value for name, value in defaults.values.items() if name == "test_sandbox"}
-    require_said("this line", {**outside, **own}, defaults.values)
+    starts = _started_by({**defaults.values, **own}, defaults.values.get("roles"), teams)
+    require_said("this line", {**outside, **own}, defaults.values, starts, own.get("roles", ""))
     values = {**defaults.values, **own}
     values["inputs"] = {**defaults.values.get("inputs", {}), **own.get("inputs", {})}
     values["config"] = (*defaults.values.get("config", ()), *own.get("config", ()))
@@ -97,6 +102,19 @@ def _runs_of(goal: Goal, defaults: Defaults, batch: str, workspaces: Path) -> It
         run_id = f"{batch}-{own_id}"
         options = RunOptions(**{**values, "run_id": run_id, "workspace": workspaces / run_id})
         yield PlannedRun(own_id, goal, options, given - {"workspace", "worktree"}, _located(address, defaults.folder))
+
+
+def _started_by(values: Mapping[str, Any], said: Path | None, teams: Teams) -> Sequence[str]:
+    """What the team of a line may start outside the sandbox, unless the user said the same team."""
+    roles, flow, sandboxed = (values.get(name) for name in ("roles", "flow", "test_sandbox"))
+    if roles is None or (said and roles.resolve() == said.resolve()):
+        return ()
+    if (roles, flow) not in teams:
+        teams[roles, flow] = ()
+        with suppress(CodexMultiRoleError):  # `completed` reports it
+            team = load_team(flow or RunOptions().flow, roles)
+            teams[roles, flow] = tuple(outside_sandbox(*team, sandboxed is not False))
+    return teams[roles, flow]
 
 
 def repository_names(addresses: Iterable[str]) -> dict[str, str]:

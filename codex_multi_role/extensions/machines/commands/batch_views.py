@@ -14,7 +14,7 @@ from rich.text import Text
 
 from codex_multi_role.cli.drawing import DrawingConsole
 from codex_multi_role.cli.output import JsonLines, say
-from codex_multi_role.cli.tables import Column, Table
+from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.batch_progress import BatchProgress, RunningGoal
@@ -32,12 +32,11 @@ SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
 LINES_AROUND = 4
 COLUMNS = (
-    *(Column("goal", text=8), Column("", text=16), Column("state", text=12), Column("now", text=20)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True)),
+    *(Column("goal", text=8), Column("", text=16, from_width=120), Column("state", text=12)),
+    *(Column("now", text=20, from_width=60), Column("turns", number=True, from_width=90)),
+    *(Column("tokens", number=True, from_width=78), Column("cost", number=True, from_width=100)),
     Column("time", number=True),
 )
-LEAST_WIDTHS = (0, 120, 0, 60, 90, 78, 100, 0)
-"""Minimum columns of a terminal for each of them."""
 
 
 class QuietBatch:
@@ -140,16 +139,11 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
 
 def drawn(progress: BatchProgress, width: int, height: int, at: str) -> RenderableType:
     """The whole view for a terminal of this size, at the time ``at`` of an event."""
-    shown = [index for index, least in enumerate(LEAST_WIDTHS) if width >= least]
     rows = [(_ended_row(result), "dim") for result in progress.last]
     rows += [(_running_row(goal, at), "") for goal in progress.running.values()]
-    cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[-height:]]
-    table = Table([COLUMNS[index] for index in shown], [row for row, _ in cells], width)
-    room = max(1, (height - LINES_AROUND) // len(table.heading))
-    lines = [Text("\n".join(table.heading), style="bold")] if cells else []
-    lines += [Text("\n".join(table.row(row)), style=style) for row, style in cells[-room:]]
-    counts = Text(_counts(progress, max(0, len(rows) - room)), no_wrap=True, overflow="ellipsis")
-    return Group(*lines, counts)
+    lines = draw_last(COLUMNS, rows, width, max(1, height - LINES_AROUND)) if rows else []
+    hidden = len(rows) - len(lines[1:])
+    return Group(*lines, Text(_counts(progress, hidden), no_wrap=True, overflow="ellipsis"))
 
 
 def _counts(progress: BatchProgress, hidden: int) -> str:

@@ -40,7 +40,7 @@ class RunState(StrEnum):
 
 
 OVER = (RunState.ENDED, RunState.PARKED)
-"""No process works on the run, and none is about to."""
+"""The run has no process, and none is about to start."""
 
 
 @dataclass(frozen=True)

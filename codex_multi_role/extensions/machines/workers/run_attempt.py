@@ -30,7 +30,12 @@ from codex_multi_role.extensions.machines.store import (
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.messages import receive
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
-from codex_multi_role.extensions.machines.workers.submission import require_of_no_machine, unpack_definitions
+from codex_multi_role.extensions.machines.workers.submission import (
+    OF_THIS_MACHINE,
+    require_of_no_machine,
+    require_portable,
+    unpack_definitions,
+)
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -118,7 +123,8 @@ class RunAttempt:
         own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
         places = {"workspace": workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
         require_of_no_machine(self._run.request.options)  # whoever wrote the row
-        options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
+        given = {name: each for name, each in self._run.request.options.items() if name not in OF_THIS_MACHINE}
+        options = {**given, **own, **places, "database_url": self._database.url}
         return running.run(RunOptions.from_record(options), placement=placement)
 
     def _begin(self, folder: RunFolder) -> None:
@@ -131,7 +137,8 @@ class RunAttempt:
 
     def _resumed(self, placement: Placement) -> RunReport:
         saved = restore_run(self._store, self._run.manifest or "", self._folder.path)
-        require_of_no_machine({**self._folder.record()["options"], **self._run.request.changes})
+        require_of_no_machine(self._folder.record()["options"])
+        require_portable(self._run.request.changes)
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)

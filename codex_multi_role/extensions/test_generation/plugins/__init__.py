@@ -1,1 +1,1 @@
-"""pytest plugins that judge many mutants in one process, found as those of `checks.plugins`."""
+"""The pytest plugin that judges many mutants in one process, found as those of `checks.plugins`."""

@@ -1,10 +1,10 @@
 """Run the tests on many mutants of one file from one process that has collected them once.
 
-The process waits where pytest would start the tests. For each mutant it forks: the child gives the loaded functions
-their mutated code and lets pytest continue with the tests that the mutated statement can affect. There is no outcome
-for a mutant whose tests could behave differently in a new process: its statement is executed on import, its code cannot
-replace that of the loaded functions, or its child crashes. If forks cannot stand in for new processes at all, the
-process ends early and says why in ``problem.txt``.
+The process records which lines of the file each test reaches, and waits where pytest would start the tests. For each
+mutant it forks: the child gives the loaded functions their mutated code and lets pytest continue with the tests that
+the mutated statement can affect. A mutant has no outcome if its tests could behave differently in a new process: its
+statement is executed on import, its code cannot replace that of the loaded functions, or its child crashes. If forks
+cannot stand in for new processes at all, the process ends early and says why in ``problem.txt``.
 """
 
 from __future__ import annotations
@@ -23,25 +23,22 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
+from typing import Any, ClassVar
 
+import coverage
 import pytest
 
-if TYPE_CHECKING:
-    from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_functions import LoadedFunctions, apply
-    from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_lines import TARGET, Reach, recorder
-else:
-    from codex_multi_role_functions import LoadedFunctions, apply
-    from codex_multi_role_lines import TARGET, Reach, recorder
-
-SHARED = Path(os.environ["CODEX_MULTI_ROLE_WARM"])
+SHARED = Path(os.environ.get("CODEX_MULTI_ROLE_WARM", ""))
 """For all processes that judge mutants of the same file: ``jobs``, a mutant per line, of which the first ``claimed``
 bytes have been taken, and ``outcomes``, a file per mutant."""
-SLOT = Path(os.environ["CODEX_MULTI_ROLE_WARM_SLOT"])
+SLOT = Path(os.environ.get("CODEX_MULTI_ROLE_WARM_SLOT", ""))
 """The folder of this process: the copy of the workspace, temporary files, ``problem.txt``."""
-UNMUTATED_SECONDS = float(os.environ["CODEX_MULTI_ROLE_WARM_SECONDS"])
+UNMUTATED_SECONDS = float(os.environ.get("CODEX_MULTI_ROLE_WARM_SECONDS", "0"))
+TARGET = os.path.realpath(os.environ.get("CODEX_MULTI_ROLE_WARM_TARGET", ""))
 LEAST_VERSION = (3, 10)
 """Since this version, each line of code that is executed is traced."""
 SUBREAPER = 36
@@ -50,6 +47,148 @@ WITHOUT = ("codex_multi_role_measuring", "terminalreporter", "lfplugin", "nfplug
 """The plugins to do without: they print, or write down how the tests ended."""
 KILL_ROUNDS = 200
 ROUND_SECONDS = 0.01
+OUTSIDE = ""
+FIXTURE = "fixture "
+FORKS = {"os.fork", "os.forkpty"}
+STARTING = {*FORKS, "os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "pty.spawn"}
+OF_FUNCTIONS = 0x0001 | 0x0002
+"""The flags CO_OPTIMIZED and CO_NEWLOCALS, which the code of a module or a class does not have both."""
+RUNNING: dict[type, str] = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
+
+
+@dataclass
+class Reach:
+    """``lines``: the tests that reach each line. ``outside``: lines reached outside of tests, on import above all.
+
+    ``always``: tests that start a program, which may import the file, or read the file's text. ``problem``: why the
+    record is incomplete, if it is.
+    """
+
+    lines: dict[int, set[str]] = field(default_factory=dict)
+    outside: set[int] = field(default_factory=set)
+    always: set[str] = field(default_factory=set)
+    problem: str = ""
+
+    def add(self, other: Reach) -> None:
+        for line, tests in other.lines.items():
+            self.lines.setdefault(line, set()).update(tests)
+        self.outside |= other.outside
+        self.always |= other.always
+        self.problem = self.problem or other.problem
+
+    def as_json(self) -> dict[str, Any]:
+        lines = [[line, sorted(tests)] for line, tests in self.lines.items()]
+        return {"lines": lines, "outside": [*self.outside], "always": [*self.always], "problem": self.problem}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Reach:
+        lines = {line: set(tests) for line, tests in data["lines"]}
+        return cls(lines, set(data["outside"]), set(data["always"]), data["problem"])
+
+    def tests(self, lines: Iterable[int]) -> set[str]:
+        """The tests that a change of these lines can affect."""
+        return self.always.union(*(self.lines.get(line, ()) for line in lines))
+
+
+class LineRecorder:
+    """Records from its creation until `stop`; `here` is the test or fixture that runs now, or `OUTSIDE`.
+
+    What a fixture of a wider scope reaches counts for every test that names the fixture, because only the first of them
+    sets it up.
+    """
+
+    def __init__(self) -> None:
+        self._coverage = coverage.Coverage(data_file=None, config_file=False, include=[TARGET], messages=False)
+        self._coverage.start()
+        self._tracer = sys.gettrace()
+        self._special: set[str] = set()
+        self._fixtures: frozenset[str] = frozenset()
+        self.here = OUTSIDE
+        self.problem = ""
+        self.is_on = self.is_noting = True
+        sys.addaudithook(self._note)
+
+    def enter(self, here: str, fixtures: Iterable[str] | None = None) -> str:
+        """From now on ``here`` runs; returns what ran before."""
+        before, self.here = self.here, here
+        if fixtures is not None:
+            self._fixtures = frozenset(fixtures)
+        if sys.gettrace() is not self._tracer:
+            self.problem = f"{before or 'the import'} replaces the trace function"
+        else:
+            self._coverage.switch_context(here)
+        return before
+
+    def context_of(self, fixture: str) -> str:
+        """A fixture that a test asks for only while it runs may serve any other test, too."""
+        return f"{FIXTURE}{fixture}" if fixture in self._fixtures else OUTSIDE
+
+    def stop(self) -> None:
+        self.is_on = False
+        self._coverage.stop()
+
+    def reach(self, items: Iterable[pytest.Item]) -> Reach:
+        """What was reached, as the node ids of ``items``."""
+        users: dict[str, set[str]] = {}
+        for item in items:
+            users[item.nodeid] = {item.nodeid}
+            for name in getattr(item, "fixturenames", ()):
+                users.setdefault(f"{FIXTURE}{name}", set()).add(item.nodeid)
+        found = Reach(problem=self.problem)
+        data = self._coverage.get_data()
+        for file in data.measured_files():
+            for line, contexts in data.contexts_by_lineno(file).items():
+                found.lines[line] = set[str]().union(*(users.get(each, set()) for each in contexts))
+                if OUTSIDE in contexts:
+                    found.outside.add(line)
+        found.always = set[str]().union(*(users.get(each, set()) for each in self._special))
+        if OUTSIDE in self._special:
+            found.problem = found.problem or "a program that may import the file is started on import"
+        return found
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not (self.is_on and self.is_noting):
+            return
+        if event in STARTING:
+            if self.here or event in FORKS or "python" in repr(arguments[:2]):
+                self._special.add(self.here)
+        elif event == "open" and self.here and Path(TARGET).name in str(arguments[0]):
+            self._special.add(self.here)
+
+
+class LoadedFunctions:
+    """The functions of the file at ``path``, with the text ``text``, that exist now, wherever they are referred to."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._file_name = path, Path(path).name
+        self._original = _compiled(text, path)
+        self._by_name: dict[tuple[str, int], list[FunctionType]] = {}
+        self.problem = ""
+        for each in gc.get_objects():
+            kind = type(each)
+            if kind is FunctionType and self._is_own(each.__code__):
+                self._by_name.setdefault(_name(each.__code__), []).append(each)
+            elif kind in RUNNING and self._is_own(getattr(each, RUNNING[kind])):
+                self.problem = "a generator or coroutine of the file already exists"
+
+    def changes(self, text: str) -> list[tuple[FunctionType, CodeType]] | None:
+        """The new code of each function if the file's text is ``text``; None if new code cannot replace the old.
+
+        A function that does not exist yet gets its code from the one around it. A file that is not loaded has none.
+        """
+        if not self._by_name:
+            return []
+        found: list[tuple[FunctionType, CodeType]] = []
+        for old, new, is_outermost in _differing(self._original, _compiled(text, self._path)):
+            functions = [each for each in self._by_name.get(_name(old), ()) if each.__code__ == old]
+            if (is_outermost and not functions) or old.co_freevars != new.co_freevars:
+                return None
+            found += [(each, new) for each in functions]
+        return found
+
+    def _is_own(self, code: CodeType) -> bool:
+        file = code.co_filename
+        return file.endswith(self._file_name) and os.path.realpath(file) == self._path
 
 
 class WarmChild:
@@ -124,6 +263,29 @@ class Server:
         return all(now.get(name) == before for name, before in self._files.items())
 
 
+if __name__ == "codex_multi_role_warm":  # as pytest loads it; tests of ours import single classes
+    recorder = LineRecorder()
+
+
+@pytest.hookimpl(tryfirst=True, hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
+    if recorder.is_on:
+        recorder.enter(item.nodeid, getattr(item, "fixturenames", ()))
+    yield
+    if recorder.is_on:
+        recorder.enter(OUTSIDE)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None]:
+    if not recorder.is_on or fixturedef.scope == "function":
+        yield
+        return
+    before = recorder.enter(recorder.context_of(fixturedef.argname))
+    yield
+    recorder.enter(before)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Return None in a child: pytest's own loop then runs the tests of ``session.items``."""
@@ -158,7 +320,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         WarmChild.mutant = job["id"]
         if (pid := _fork(session, tests, job["text"])) == 0:
             session.config.option.maxfail = job["maxfail"]
-            apply(changes)
+            for function, code in changes:
+                function.__code__ = code
             return None
         _exit_code(pid, job["seconds"])
         if not server.is_restored():
@@ -272,3 +435,30 @@ def _files() -> dict[str, tuple[int, int, int]]:
                 elif each.path != TARGET:
                     found[each.path] = (status.st_mode, status.st_size, status.st_mtime_ns)
     return found
+
+
+def _compiled(text: str, path: str) -> CodeType:
+    return compile(text, path, "exec", dont_inherit=True)
+
+
+def _name(code: CodeType) -> tuple[str, int]:
+    return code.co_name, code.co_firstlineno
+
+
+def _differing(old: CodeType, new: CodeType, is_inside: bool = False) -> Iterator[tuple[CodeType, CodeType, bool]]:
+    """The functions whose code differs, with the new code, and whether no other function is around them.
+
+    The code of a module or a class has been executed already.
+    """
+    if old == new:
+        return
+    is_function = old.co_flags & OF_FUNCTIONS == OF_FUNCTIONS
+    if is_function:
+        yield old, new, not is_inside
+    for each, other in zip(_inner(old), _inner(new), strict=False):
+        if each.co_name == other.co_name:  # a lambda may be gone
+            yield from _differing(each, other, is_inside or is_function)
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]

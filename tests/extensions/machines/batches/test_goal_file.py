@@ -85,7 +85,7 @@ def test_value_that_cannot_be_passed_on_is_found_before_a_start(line: str, probl
     assert problems('{"goal": "first"}', line) == [f"goals.jsonl:2: {problem}"]
 
 
-def test_home_of_an_unknown_user_is_no_folder(tmp_path: Path) -> None:
+def test_home_of_an_unknown_user_is_not_found(tmp_path: Path) -> None:
     (goal,) = read(b'{"workspace": "~nobodyatall/x", "playbook": "~nobodyatall/y.yaml"}')
     options = goal.line.options(tmp_path)
     assert options["workspace"] == tmp_path / "~nobodyatall/x"

@@ -182,7 +182,7 @@ def test_new_totals_count_before_a_run_is_enqueued_again(tmp_path: Path, monkeyp
     assert fitted == [True]
 
 
-def test_goal_that_only_waits_for_a_place_is_waited_for(tmp_path: Path) -> None:
+def test_batch_waits_for_a_goal_that_only_waits_for_a_place(tmp_path: Path) -> None:
     """A worker looks at what is held some seconds after the first goal has ended."""
     watched = Watched(tmp_path)
     assert watched.first is not None
@@ -260,7 +260,7 @@ def test_address_may_come_from_a_secret_variable(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.long
 def test_submitting_command_may_be_killed(tmp_path: Path, database_url: str) -> None:
-    """The workers go on, and another call watches the rest."""
+    """The workers continue, and another call watches the rest."""
     team = one_role(tmp_path / "team")
     write_goals(team, *({"goal": f"goal {number}"} for number in range(4)))
     shared = SharedRuns(tmp_path, database_url)

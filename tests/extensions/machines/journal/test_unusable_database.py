@@ -104,16 +104,6 @@ def test_tls_with_the_right_authority_is_used(
 
 
 @pytest.mark.long
-def test_connection_limit_is_reported(server: DatabaseServer) -> None:
-    with ExitStack() as stack:
-        for _ in range(FEW):
-            stack.enter_context(psycopg.connect(server.url))
-        message, hint = problem_of_run(server.url)
-    assert "too many clients" in message
-    assert "max_connections" in hint
-
-
-@pytest.mark.long
 def test_read_only_server_is_reported(server: DatabaseServer) -> None:
     with new_database(server.url) as url:
         message, hint = problem_of_run(f"{url}&options=-c%20default_transaction_read_only%3Don")
@@ -159,3 +149,14 @@ def problem_of_fork(url: str) -> tuple[str, str]:
     with pytest.raises(StorageError) as caught:
         SharedJournals(url).steps(RUN)
     return str(caught.value), caught.value.hint
+
+
+@pytest.mark.long
+def test_connection_limit_is_reported(server: DatabaseServer) -> None:
+    """Last, because the server takes its time to see that connections are closed."""
+    with ExitStack() as stack:
+        for _ in range(FEW):
+            stack.enter_context(psycopg.connect(server.url))
+        message, hint = problem_of_run(server.url)
+    assert "too many clients" in message
+    assert "max_connections" in hint

@@ -43,7 +43,7 @@ def test_database_that_cannot_be_reached_is_named() -> None:
         Database.open("postgresql://tester@127.0.0.1:1/postgres")
 
 
-def test_text_that_is_no_url_is_refused() -> None:
+def test_text_that_is_not_a_url_is_refused() -> None:
     with pytest.raises(UsageError, match="the database URL has no scheme"):
         Database.open("nonsense")
 

@@ -87,7 +87,7 @@ def test_cancelled_parked_run_stays_cancelled(on_workers: RunsWithoutWorkers) ->
     assert on_workers.claim("first").attempt == 2
 
 
-def test_process_of_a_running_run_is_told_to_stop(
+def test_process_of_a_running_run_is_asked_to_stop(
     on_workers: RunsWithoutWorkers, asking: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deciding, "STOP_SECONDS", 0)

@@ -89,7 +89,7 @@ def test_losses_of_processes_and_workers_are_one_number(database: Database) -> N
 
 
 @pytest.mark.parametrize("state", [RunState.ENDED, RunState.PARKED])
-def test_run_that_is_continued_counts_its_losses_anew(database: Database, state: RunState) -> None:
+def test_run_that_is_continued_counts_its_losses_from_zero(database: Database, state: RunState) -> None:
     queued = QueuedRuns(database, max_crashes=2)
     queued.submit([request("one")])
     assert queued.enqueue_again(claimed(queued, "one"), "its process crashed", crashed=True)

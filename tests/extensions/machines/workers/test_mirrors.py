@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.store import SavedState, Store, restore_run
-from codex_multi_role.extensions.machines.workers import mirrors
-from codex_multi_role.extensions.machines.workers.mirrors import Mirrors
+from codex_multi_role.extensions.machines.workers import shared_runs
+from codex_multi_role.extensions.machines.workers.shared_runs import Mirrors
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.recorded_runs import make_run
@@ -55,7 +55,7 @@ def test_equal_state_is_not_read_again(
         read.append(name)
         return restore_run(store, name, path)
 
-    monkeypatch.setattr(mirrors, "restore_run", restore)
+    monkeypatch.setattr(shared_runs, "restore_run", restore)
     for _ in range(3):
         on_workers.shared.mirror(run)
     assert read == [run.manifest]
@@ -87,7 +87,7 @@ def test_damaged_state_is_an_error(on_workers: RunsWithoutWorkers, source: RunFo
 def test_locked_copy_is_not_awaited_forever(
     on_workers: RunsWithoutWorkers, source: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "LOCK_SECONDS", 0)
+    monkeypatch.setattr(shared_runs, "LOCK_SECONDS", 0)
     shared = on_workers.shared
     folder = shared.mirror(on_workers.share(source)).path.parent
     with (

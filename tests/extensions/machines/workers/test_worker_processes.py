@@ -59,7 +59,7 @@ def restored(shared: SharedRuns, run_id: str) -> RunFolder:
 
 
 def completed_turns(folder: RunFolder) -> list[int]:
-    """The journal positions of all turns that were completed: one that is there twice was paid for twice."""
+    """The journal positions of all turns that were completed: a duplicate was paid for twice."""
     records = [turn.result() for _, turn in list_turns(folder)]
     return [record["journal_step"] for record in records if record["status"] == "completed"]
 
@@ -190,7 +190,7 @@ def test_second_signal_interrupts_the_turns_of_a_worker(tmp_path: Path, on_postg
 
 @pytest.mark.long
 def test_run_of_another_journal_version_is_left_alone(tmp_path: Path, on_postgres: SharedRuns) -> None:
-    """Such as after an upgrade of some workers: those of the other version go on with it."""
+    """Such as after an upgrade of some workers: those of the other version continue it."""
     shared = on_postgres
     shared.submit(writer(tmp_path).options(), "old", "new")
     with shared.database.transaction() as connection:

@@ -38,25 +38,10 @@ def check_project(folder: Path, seed: int, edits: int) -> int:
     return taken
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        0,
-        pytest.param(
-            1,
-            marks=pytest.mark.long(
-                "extensions/replays/reuse/test_reuse.py::test_rerun_asks_what_depends_on_the_edit[0]"
-            ),
-        ),
-    ],
-)
+SAMPLE = pytest.mark.long("extensions/replays/reuse/test_reuse.py::test_rerun_asks_what_depends_on_the_edit[0]")
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=SAMPLE) for seed in range(100, 125))])
 def test_rerun_asks_what_depends_on_the_edit(seed: int, tmp_path: Path) -> None:
-    """A sample of the long test below."""
-    check_project(tmp_path, seed, edits=3)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 200))
-def test_thousand_random_edits(seed: int, tmp_path: Path) -> None:
     """Asked is what shows the model something new and nothing else, and the files are those of a full run."""
-    check_project(tmp_path, seed, EDITS_PER_PROJECT)
+    check_project(tmp_path, seed, EDITS_PER_PROJECT if seed else 3)

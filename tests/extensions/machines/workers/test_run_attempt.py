@@ -1,0 +1,66 @@
+"""What a row of the database says of a run: it names no program and no place of the worker's machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Event
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+import codex_multi_role.lifecycle.running as running
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.machines.workers import run_attempt as module
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
+from codex_multi_role.extensions.machines.workers.run_attempt import RunAttempt
+from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
+from codex_multi_role.extensions.machines.workers.submission import NOT_ON_WORKERS, OF_THIS_MACHINE
+from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.run_options import RunOptions
+
+PLACE = "/elsewhere"
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAttempt:
+    """An attempt that unpacks, clones and restores nothing."""
+    request = RunRequest(run_id="first", options={"goal": "it"}, definitions={}, workspace={})
+    run = Mock(spec=QueuedRun, run_id="first", manifest=None, request=request)
+    made = RunAttempt(Mock(url="sqlite:///q"), Mock(), Mock(folder=None), run, tmp_path, Event(), print)
+    monkeypatch.setattr(made, "_make_workspace", lambda: tmp_path / "clone")
+    monkeypatch.setattr(module, "unpack_definitions", lambda *_: (tmp_path / "catalog.yaml", None))
+    monkeypatch.setattr(module, "restore_run", Mock())
+    monkeypatch.setattr(module, "fill_workspace", Mock())
+    monkeypatch.setattr(module, "receive", lambda *_: False)
+    for name in ("run", "resume"):
+        monkeypatch.setattr(running, name, Mock())
+    return made
+
+
+@pytest.mark.parametrize("name", sorted(NOT_ON_WORKERS))
+def test_row_names_no_program_or_place(name: str, attempt: RunAttempt) -> None:
+    attempt._run.request.options[name] = PLACE
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} cannot be used for a run on workers"):
+        attempt._started(Mock(spec=Placement))
+
+
+def test_worker_chooses_its_places_itself(attempt: RunAttempt) -> None:
+    attempt._run.request.options.update(dict.fromkeys(OF_THIS_MACHINE, PLACE))
+    attempt._started(Mock(spec=Placement))
+    (options,) = running.run.call_args.args  # type: ignore[attr-defined]
+    assert PLACE not in json.dumps(options.as_record())
+
+
+@pytest.mark.parametrize("name", sorted({*NOT_ON_WORKERS, *OF_THIS_MACHINE}))
+def test_change_in_a_row_names_no_program_or_place(name: str, attempt: RunAttempt) -> None:
+    record: dict[str, Any] = {"options": RunOptions(workspace=Path("/before")).as_record()}
+    attempt._folder.path.mkdir(parents=True)
+    attempt._folder.write_record(record)
+    attempt._run.request.changes[name] = PLACE
+    with pytest.raises(UsageError, match="cannot be used for a run on workers"):
+        attempt._resumed(Mock(spec=Placement))
+    attempt._run.request.changes.clear()
+    attempt._resumed(Mock(spec=Placement))
+    assert running.resume.called  # type: ignore[attr-defined]
