@@ -41,7 +41,7 @@ COMMANDS = (
         "run --replay recording.ndjson",
     ),
 )
-"""Every command but ``trust`` and the long ``demo``, as tried in a folder from elsewhere. ``192.0.2.1`` is no machine's."""
+"""All but ``trust`` and the long ``demo``, as tried in a folder from elsewhere. ``192.0.2.1`` is no machine's."""
 
 Completed = subprocess.CompletedProcess[str]
 
