@@ -214,6 +214,18 @@ def test_own_runs_need_no_new_word_wherever_they_were_moved(tmp_path: Path) -> N
     for verb, *words in (("fork", "--from", "team"), ("rerun", "--dry-run")):
         done = console(verb, folder.name, *words, "--runs-dir", str(tmp_path / "moved"), folder=tmp_path)
         assert done.returncode in (0, 1), done.stderr
+    (tmp_path / "goals.jsonl").write_text('{"goal": "it"}')
+    given = [
+        "--playbook",
+        str(team.playbook),
+        "--roles",
+        str(team.folder / "roles"),
+        "--workspace",
+        str(team.workspace),
+    ]
+    for words in ([*given, "--no-test-sandbox", "-c", "project_doc_max_bytes=0"], ["--resume"]):
+        done = console("batch", "goals.jsonl", *words, folder=tmp_path)
+        assert done.returncode == 1, done.stderr
     shutil.rmtree(tmp_path / "state/codex-multi-role/records")
     done = console("rerun", folder.name, "--dry-run", "--runs-dir", str(tmp_path / "moved"), folder=tmp_path)
     assert (done.returncode, "--no-test-sandbox" in done.stderr) == (2, True)

@@ -25,6 +25,7 @@ HANDED_IN = {
     ".GIT/hooks/pre-commit": "unsafe path",
     ".Codex/config.toml": "unsafe path",
     "RUNS/latest/run.json": "unsafe path",
+    **dict.fromkeys(("A/ROLES/Lint.YML", "a/Roles/FLOWS/own.Yaml", "CODEX-multi-role.YAML"), "unsafe path"),
     "FREE.TXT": None,
 }
 

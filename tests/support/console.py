@@ -32,9 +32,16 @@ COMMANDS = (
     *("doctor", "doctor --json", "config show", "codex --version", "schema flow", "completion bash", "queues"),
     *("roles list", "roles show", "roles validate", "flows list", "flows show", "flows validate", "flows graph"),
     *("run it --dry-run", "batch goals.jsonl", "worker --until-empty", "init own"),
-    *("resume --cycles 2", "fork --from team", "fork --task T1", "rerun", "rerun --dry-run", "run --replay recording.ndjson"),
+    *(
+        "resume --cycles 2",
+        "fork --from team",
+        "fork --task T1",
+        "rerun",
+        "rerun --dry-run",
+        "run --replay recording.ndjson",
+    ),
 )
-"""Every command but ``trust`` and the long ``demo``, as tried in a folder from elsewhere. ``192.0.2.1`` is no machine's."""
+"""All but ``trust`` and the long ``demo``, as tried in a folder from elsewhere. ``192.0.2.1`` is no machine's."""
 
 Completed = subprocess.CompletedProcess[str]
 
@@ -65,7 +72,11 @@ def tried(words: str, folder: Path) -> Completed:
 
 def never_tried() -> set[str]:
     """The installed commands that are not among `COMMANDS`."""
-    return {*group.list_commands(click.Context(group))} - {words.split()[0] for words in COMMANDS} - {"trust", "demo", *group.ended}
+    return (
+        {*group.list_commands(click.Context(group))}
+        - {words.split()[0] for words in COMMANDS}
+        - {"trust", "demo", *group.ended}
+    )
 
 
 def console_process(

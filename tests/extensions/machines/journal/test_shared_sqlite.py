@@ -98,18 +98,30 @@ class Evil:
 @pytest.mark.extensions
 @pytest.mark.parametrize("label", ["py_pickle", None])
 @pytest.mark.parametrize("table", ["operation_outputs", "workflow_status", "another version"])
-def test_pickled_rows_are_refused_and_run_nothing(tmp_path: Path, label: str | None, table: str) -> None:
+@pytest.mark.parametrize("is_postgres", [False, True])
+def test_pickled_rows_are_refused_and_run_nothing(
+    tmp_path: Path, label: str | None, table: str, is_postgres: bool, request: pytest.FixtureRequest
+) -> None:
     team, ran = two_roles(tmp_path), tmp_path / "ran"
-    report = run(team.options(database_url=f"sqlite:///{tmp_path}/runs.sqlite", cycles=2))
+    url = request.getfixturevalue("database_url") if is_postgres else f"sqlite:///{tmp_path}/runs.sqlite"
+    report = run(team.options(database_url=url, cycles=2))
     evil = base64.b64encode(pickle.dumps(Evil(ran))).decode()
-    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as journal, journal:
+    prefix = "dbos." if is_postgres else ""
+    engine = sqlalchemy.create_engine(url_with_clock(url).replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as journal:
+
+        def change(table: str, **values: str | None) -> None:
+            columns = ", ".join(f"{name} = :{name}" for name in values)
+            journal.execute(sqlalchemy.text(f"UPDATE {prefix}{table} SET {columns}"), values)
+
         if table == "operation_outputs":
-            journal.execute("UPDATE operation_outputs SET output = ?, serialization = ?", [evil, label])
+            change("operation_outputs", output=evil, serialization=label)
         else:
-            journal.execute("UPDATE workflow_status SET inputs = ?, serialization = ?", [evil, label])
-            journal.execute("UPDATE workflow_input SET inputs = ?", [evil])
+            change("workflow_status", inputs=evil, serialization=label)
+            change("workflow_input", inputs=evil)
         if table == "another version":
-            journal.execute("UPDATE workflow_status SET application_version = '2'")
+            change("workflow_status", application_version="2")
+    engine.dispose()
     words = "version 2" if table == "another version" else "is not JSON"
     for command in (
         ("rerun", report.run_id, "--dry-run"),
