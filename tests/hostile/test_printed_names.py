@@ -90,6 +90,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
         "options": options.as_record(),
         "catalog_file": "catalog.yaml",
     }
+    kept = {"version": 1, "roles": [{"name": "one", "prompt_text": f"{HOSTILE} before", "model": HOSTILE}]}
+    write(history.run.catalog_path, {"catalog.yaml": json.dumps(kept)})
     history.run.write_record(record | {"roles_source": str(path / "strange"), "orchestrator_pid": 0})
     turn = TurnFolder.of(history.run, "writer", 1).path
     (turn / "prompt.txt").write_text(HOSTILE)
