@@ -21,7 +21,6 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OF_EXTENSION = {
     "documentation": ("document",),
     "machines": ("machines", "s3"),
-    "plan_solve": ("plan-solve",),
     "research": ("research",),
     "telemetry": ("otel",),
     "test_generation": ("mutation",),
