@@ -34,7 +34,6 @@ from codex_multi_role.lifecycle.step_fields import (
     is_recorded,
     known_types,
 )
-from codex_multi_role.playbook import list_playbooks, load_playbook
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.value_types import Fields
@@ -183,6 +182,8 @@ def unsent_in_own_flows(catalog: RoleSpecCatalog) -> list[tuple[str, str]]:
 
 def check_playbooks(folder: Path) -> None:
     """Load every playbook beside the catalog. Raises one `DefinitionError` for all mistakes."""
+    from codex_multi_role.playbook import list_playbooks, load_playbook  # here: a run does without
+
     problems = Problems()
     for path in list_playbooks(folder).values():
         if path.parent.parent == folder:

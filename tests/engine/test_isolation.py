@@ -182,7 +182,12 @@ def merging(folder: Path, last: Record) -> TeamFolder:
         write_step(),
         {"id": "whole", "call": "plain", "isolate": "worktree"},
         {"id": "parts", "call": "inner"},
-        write_step(id="race", merge="none", until="results | selectattr('status', 'eq', 'done') | list | length > 0"),
+        write_step(
+            id="race",
+            merge="none",
+            concurrency=1,  # the first one wins
+            until="results | selectattr('status', 'eq', 'done') | list | length > 0",
+        ),
         {"id": "take", "check": "merge", "with": {"copies": ["{{ steps.race.results[0].copy }}"]}},
         last,
     ]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, render, templates
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, render, template_failures
 from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
 from codex_multi_role.flow import ExpectedAnswer
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -159,7 +159,7 @@ class Game:
         script = Script(self.folder, plays, self.checks, self.people, self.merges, judged=judged)
         name, failed = next(iter(self.flows)), list[str]()
         with pytest.MonkeyPatch.context() as patch:
-            real = templates.failure
+            real = template_failures.failure
 
             def recorded(
                 where: Place | str, error: Exception | str, text: str, context: Mapping[str, object]
@@ -167,7 +167,7 @@ class Game:
                 failed.append(text)
                 return real(where, error, text, context)
 
-            patch.setattr(templates, "failure", recorded)
+            patch.setattr(template_failures, "failure", recorded)
             walked = script.walk_loaded(name, self.flows, self.catalog, self.inputs)
             self._show_result(walked)
         return Played(walked.ending, failed, script.asks)
