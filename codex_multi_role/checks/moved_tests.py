@@ -37,19 +37,25 @@ def is_test_file(path: str) -> bool:
 def functions_in(text: str) -> dict[str, FunctionSource]:
     """The test functions of a module by their names, ``TestA::test_b``; empty if it cannot be parsed."""
     try:
-        return dict(_functions(ast.parse(text), ""))
+        return _functions(ast.parse(text), "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
 
 
-def _functions(node: ast.Module | ast.ClassDef, within: str) -> Iterator[tuple[str, FunctionSource]]:
+def _functions(node: ast.Module | ast.ClassDef, within: str) -> dict[str, FunctionSource]:
+    """Those of classes too, also what they inherit from classes in the same module."""
+    found: dict[str, FunctionSource] = {}
     for each in node.body:
         if isinstance(each, ast.ClassDef):
-            yield from _functions(each, f"{within}{each.name}::")
+            own = f"{within}{each.name}::"
+            for base in [f"{within}{base.id}::" for base in reversed(each.bases) if isinstance(base, ast.Name)]:
+                found |= {f"{own}{name.removeprefix(base)}": found[name] for name in [*found] if name.startswith(base)}
+            found |= _functions(each, own)
         elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
             is_told = ast.get_docstring(each, clean=False) is not None
             body = "".join(map(ast.dump, (each.args, *each.body[is_told:])))
-            yield f"{within}{each.name}", FunctionSource(ast.dump(each), body, tuple(_assertions(each)))
+            found[f"{within}{each.name}"] = FunctionSource(ast.dump(each), body, tuple(_assertions(each)))
+    return found
 
 
 def _assertions(function: ast.AST) -> Iterator[str]:

@@ -68,3 +68,14 @@ def test_what_is_gone_without_any_outcome() -> None:
 def test_names_of_functions() -> None:
     text = "class A:\n    class B:\n        async def test_x(self): pass\ndef helper(): pass\ndef test_y(): pass\n"
     assert [*functions_in(text)] == ["A::B::test_x", "test_y"]
+
+
+def test_renamed_function_is_also_renamed_where_it_is_inherited() -> None:
+    base = "class TestBase:\n    " + ONE.replace("\n", "\n    ").rstrip()
+    text = f"{base}\n\nclass TestOther(Mixin, TestBase):\n    pass\n"
+    removed = ["test_a.py::TestBase::test_one", "test_a.py::TestOther::test_one"]
+    passing = [test.replace("test_one", "test_uno") for test in removed]
+    assert moved({"test_a.py": text}, {"test_a.py": text.replace("test_one", "test_uno")}, removed, passing) == {
+        *removed
+    }
+    assert moved({"test_a.py": text}, {"test_a.py": base}, removed[1:], [], known=(removed[0],)) == set()
