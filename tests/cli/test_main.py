@@ -191,8 +191,8 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_shell_can_complete_commands(tmp_path: Path) -> None:
-    for begun, offered in (("resu", "resume"), ("run --workspace-s", "--workspace-setup")):
-        words = {"COMP_WORDS": f"codex-multi-role {begun}", "COMP_CWORD": str(len(begun.split()))}
+    for typed, offered in (("resu", "resume"), ("run --workspace-s", "--workspace-setup")):
+        words = {"COMP_WORDS": f"codex-multi-role {typed}", "COMP_CWORD": str(len(typed.split()))}
         asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", **words}
         assert console_process(folder=tmp_path, variables=asked).stdout == f"plain,{offered}\n"
     script = console_process(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})

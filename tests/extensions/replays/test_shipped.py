@@ -20,7 +20,7 @@ FLOWS = {
 @pytest.mark.parametrize("playbook", FLOWS)
 def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) -> None:
     arguments, files = FLOWS[playbook]
-    for folder in ("shop", "again/shop"):  # roles are told the name of the project
+    for folder in ("shop", "again/shop"):  # prompts have the name of the project
         for name, text in {"README.md": "A shop.\n", **files}.items():
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / name).write_text(text)
