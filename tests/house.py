@@ -10,7 +10,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
@@ -51,6 +51,7 @@ FIGURES = (
     Figure("modules of the package", 506, "495, later free"),
     Figure("lines of the package", 72_500, "64,000, later free"),
     Figure("statements of the package", 46_700),
+    Figure("lines of the tests", 86_300, "79,000"),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 35, "12"),
@@ -72,11 +73,12 @@ def count() -> dict[str, int]:
         "folders of the core": len({_room(name) for name in core if name.count(".") > 1}),
         "floors of the core": _floors(core),
         "modules of the core": len(core),
-        "lines of the core": _lines(core),
+        "lines of the core": _lines(core.values()),
         "statements of the core": _statements(trees[name] for name in core),
         "modules of the package": len(texts),
-        "lines of the package": _lines(texts),
+        "lines of the package": _lines(texts.values()),
         "statements of the package": _statements(iter(trees.values())),
+        "lines of the tests": _lines(file.read_text() for file in (TOP / "tests").rglob("*.py")),
         "names of extensions in the core": sum(EXTENSIONS in text for text in core.values()),
         "imports that a rule excuses": sum(
             len(each.get("ignore_imports", ())) for each in project["tool"]["importlinter"]["contracts"]
@@ -124,8 +126,8 @@ def _floors(core: Mapping[str, str]) -> int:
     return max(heights.values())
 
 
-def _lines(texts: Mapping[str, str]) -> int:
-    return sum(len(text.splitlines()) for text in texts.values())
+def _lines(texts: Iterable[str]) -> int:
+    return sum(len(text.splitlines()) for text in texts)
 
 
 def _statements(trees: Iterator[ast.Module]) -> int:

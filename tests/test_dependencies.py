@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -31,7 +32,7 @@ OF_CORE = ("7z", "patterns")
 """Those of single features of the core, which say so where they are missing."""
 PUBLIC = {"markupsafe": "jinja2", "pydantic-core": "pydantic", "referencing": "jsonschema"}
 """By package, the one that documents it as a part of its own interface, and brings it."""
-BROUGHT_BY = packages_distributions()
+brought_by = cache(packages_distributions)
 
 
 def named(requirements: list[str]) -> set[str]:
@@ -58,7 +59,9 @@ def undeclared(folder: Path, allowed: set[str]) -> set[tuple[str, str]]:
             continue
         for module in imported(file):
             if module not in sys.stdlib_module_names and not module.startswith(PACKAGE.name):
-                packages = {PUBLIC.get(each, each) for each in map(canonicalize_name, BROUGHT_BY.get(module, [module]))}
+                packages = {
+                    PUBLIC.get(each, each) for each in map(canonicalize_name, brought_by().get(module, [module]))
+                }
                 if not packages & allowed:
                     found.add((str(file.relative_to(TOP)), module))
     return found

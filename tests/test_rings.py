@@ -66,10 +66,3 @@ def test_pure_tests_that_start_programs_fail(pytester: pytest.Pytester) -> None:
     assert len(failed) == 4
     assert all(name.startswith("test_fails_") for name in failed)
     result.stdout.fnmatch_lines(["*mark it @pytest.mark.real*", "  sh (*test_pure_tests*:*)"])
-
-
-@pytest.mark.parametrize(("ring", "count"), [("pure", 6), ("real", 1), ("long", 1), ("not long", 7)])
-def test_ring_is_selected_by_its_mark(pytester: pytest.Pytester, ring: str, count: int) -> None:
-    pytester.makepyfile(SUITE)
-    result = pytester.runpytest_inprocess("--collect-only", "-q", "-m", ring, plugins=[Rings()])
-    assert sum("::" in line for line in result.outlines) == count

@@ -71,7 +71,7 @@ def _collect_as_owner(folder: RunFolder, manifest: Path) -> list[RemovedCopies]:
     """Collect as the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
     owner = Owner(folder.owner_path)
     try:
-        owner.acquire()
+        owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
     except RunBusy:
         return collect(manifest, alive=True, dry_run=False)
     try:

@@ -38,8 +38,8 @@ class LiveTable:
         self._over = over
         self._asks = asks
         self._console = DrawingConsole(stderr=True)
-        self._drawing = threading.Lock()
-        self._switching = threading.Lock()
+        self._drawing = threading.Lock()  # waits: for one event or one drawing in memory
+        self._switching = threading.Lock()  # waits: for one drawing on the terminal
         self._live: Live | None = None
         self._stopped = threading.Event()
         self._paused = False
@@ -90,7 +90,7 @@ class LiveTable:
 
 def _redraw(live: Live, stopped: threading.Event) -> None:
     pause = SHORTEST_PAUSE_SECONDS
-    while not stopped.wait(pause):
+    while not stopped.wait(pause):  # waits: between two drawings, ended by `stopped`
         began = time.thread_time()
         with suppress(OSError):
             live.refresh()

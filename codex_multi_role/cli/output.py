@@ -97,7 +97,7 @@ def wait_for_reader(stream: TextIO) -> None:
         descriptor = stream.fileno()
     except (OSError, ValueError, AttributeError):  # not a file: no reader to wait for
         return
-    poll = select.poll()
+    poll = select.poll()  # waits: for a reader, ended by PATIENCE_SECONDS
     poll.register(descriptor, select.POLLOUT)
     if not poll.poll(PATIENCE_SECONDS * 1000):
         raise TimeoutError(errno.ETIMEDOUT, f"reader stalled for {PATIENCE_SECONDS:g} s")

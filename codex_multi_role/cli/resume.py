@@ -189,7 +189,7 @@ def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
     left = (end - datetime.now(UTC)).total_seconds()
     if left > 0 and not quiet:
         say(f"waiting {duration(left)} until {resets_at}: {record['reason']}")
-    while (left := (end - datetime.now(UTC)).total_seconds()) > 0:
+    while (left := (end - datetime.now(UTC)).total_seconds()) > 0:  # waits: for the time that was given, ended by it
         time.sleep(min(left, LONGEST_NAP_SECONDS))
 
 

@@ -39,13 +39,13 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
     except OSError as error:
         raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
     with WatchedFolders(lambda: _folders(folder)) as watched:  # before acting: files saved meanwhile count
-        while True:
+        while True:  # waits: for changes, ended by the person's Ctrl-C
             try:
                 act()
             except UsageError as error:
                 complain_about(error)
             say(f"watching {folder} (Ctrl-C to stop)")
-            while not watched.have_changed():
+            while not watched.have_changed():  # waits: for a saved file, ended by the person's Ctrl-C
                 time.sleep(LOOK_SECONDS)
 
 

@@ -51,7 +51,7 @@ def is_at_terminal() -> bool:
 
 def wait_for_others(question: Question, is_over: Callable[[], bool]) -> Answer | None:
     """Wait until the question is over; the run itself finds an answer from elsewhere."""
-    while not is_over():
+    while not is_over():  # waits: for an answer from elsewhere, ended by the question's end
         time.sleep(LOOK_SECONDS)
     return None
 
@@ -65,9 +65,10 @@ class TerminalAsker:
     def __init__(self, view: View, descriptor: int) -> None:
         self._view = view
         self._descriptor = descriptor
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for the question before, ended by the end of either: see `acquire`
 
     def __call__(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        # waits: for the question before, ended by the end of either
         while not self._lock.acquire(timeout=LOOK_SECONDS):
             if is_over():
                 return None
@@ -139,7 +140,7 @@ class TerminalAsker:
 
     def _line(self, is_over: Callable[[], bool]) -> str | None:
         """Wait without a limit for the next line; None at the end of the input or when the question is over."""
-        while not is_over():
+        while not is_over():  # waits: for a person, ended by the question's end
             if not self._in_foreground():
                 time.sleep(LOOK_SECONDS)
             elif select.select([self._descriptor], [], [], LOOK_SECONDS)[0]:
@@ -148,6 +149,7 @@ class TerminalAsker:
 
     def _read(self) -> str:
         try:
+            # waits: for nothing: `select` said that there is a line
             return os.read(self._descriptor, LONGEST_LINE).decode("utf-8", "replace")
         except OSError:  # the terminal is gone
             return ""

@@ -95,6 +95,7 @@ def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolde
 def await_worker(found: RemoteRun, *, quiet: bool) -> None:
     """Wait as long as the run is in a queue, and print why it waits whenever that changes."""
     printed = ""
+    # waits: for a worker that takes the run, ended by it or by Ctrl-C
     while (record := found.folder().record())["status"] == RunStatus.QUEUED:
         words = waiting_in_words(record)
         if words != printed and not quiet:
@@ -141,7 +142,7 @@ def _redraw(reader: RunsReader) -> None:
     from codex_multi_role.cli.drawing import DrawingConsole
 
     with Live(console=DrawingConsole(stderr=True), auto_refresh=False) as live:
-        while True:
+        while True:  # waits: for the runs, ended when none is worked on
             runs = reader.look()
             live.update(_table(runs), refresh=True)
             if not any(run.alive for run in runs):
@@ -184,7 +185,7 @@ def _now(run: RunNow) -> str:
 
 def _print_changes(reader: RunsReader) -> None:
     printed: dict[str, str] = {}
-    while True:
+    while True:  # waits: for the runs, ended when none is worked on
         runs = reader.look()
         for run in runs:
             if printed.get(run.run_id) != (line := _line(run)):

@@ -92,7 +92,7 @@ class Child:
         """Write all ``data``. Raises `CodexTimeout` after `WRITE_SECONDS`, OSError or ValueError for a closed pipe."""
         deadline = time.monotonic() + WRITE_SECONDS
         view = memoryview(data)
-        writable = select.poll()
+        writable = select.poll()  # waits: for the child to read, ended by WRITE_SECONDS
         writable.register(self._stdin, select.POLLOUT)
         while view:
             remaining = deadline - time.monotonic()
@@ -138,7 +138,7 @@ class Child:
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # its exit code is known already
                 process = os.pidfd_open(self.pid)
-                ended = select.poll()
+                ended = select.poll()  # waits: for the child's end, ended by the seconds of each poll
                 ended.register(process, select.POLLIN)
                 ended.poll(seconds * 1000)
                 os.close(process)
@@ -146,6 +146,7 @@ class Child:
 
     def _drain(self, stream: IO[bytes]) -> None:
         """Read stderr to its end, even if its file fails: a child would block if nobody read its stderr."""
+        # waits: for the child's lines, ended by its end, which has deadlines
         while line := stream.readline(LONGEST_LINE):
             text = self._redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))
             self._tail.append(text.rstrip())

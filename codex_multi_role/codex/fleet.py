@@ -95,7 +95,7 @@ class Fleet:
         self._on_restart = on_restart
         self._first_alone = first_alone
         self._slots = Slots(most, self._retire)
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for no start of a process, and no file but a new home's
         self._clients: dict[str, Future[RoleClient]] = {}
         self._retired: dict[str, Future[RoleClient]] = {}
         self._outdated: set[str] = set()
@@ -255,10 +255,10 @@ class Fleet:
 
     def _end(self, retired: Future[RoleClient]) -> RoleClient | None:
         """End the process; returns its client, None if it did not start. Idempotent."""
-        if retired.exception() is not None:  # a start has its own deadlines
+        if retired.exception() is not None:  # waits: for a start, ended by the deadlines of its requests
             return None
-        self._stop_one(retired.result())
-        return retired.result()
+        self._stop_one(retired.result())  # waits: for nothing: it is done
+        return retired.result()  # waits: for nothing: it is done
 
     def _stop_one(self, client: RoleClient) -> None:
         client.stop()
@@ -292,4 +292,5 @@ class Fleet:
         end = time.monotonic() + STOP_SECONDS
         for stopper in self._stoppers:
             stopper.join(max(0.0, end - time.monotonic()))
+        # waits: for starts, ended by the deadlines of their requests, or with their processes
         self._pool.shutdown(wait=True)

@@ -39,7 +39,7 @@ class Incoming:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._poll = select.poll()
+        self._poll = select.poll()  # waits: for more of a message, ended by HELD_SECONDS
         self._poll.register(descriptor, select.POLLIN)
         self._first: Message | None = None
         self._texts: list[str] = []
@@ -94,9 +94,10 @@ class Incoming:
     def _lines(self) -> Iterator[bytes | None]:
         """Lines without their ends, the last one possibly truncated; None once held deltas have waited long enough."""
         partial = bytearray()
-        while True:
+        while True:  # waits: for the child's output, ended by its end, which has deadlines
             if self._first is not None and not self._poll.poll(HELD_SECONDS * 1000):
                 yield None
+            # waits: for the child's output, ended by its end, which has deadlines
             chunk = os.read(self._descriptor, _CHUNK_BYTES)
             *ends, rest = chunk.split(b"\n")
             for end in ends:

@@ -21,7 +21,7 @@ class Slots:
     def __init__(self, most: int | None, leave: Callable[[str], None]) -> None:
         self._most = most
         self._leave = leave
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._in_use: set[str] = set()
         self._idle: dict[str, None] = {}  # longest idle first
         self._waiting: deque[tuple[str, Future[str]]] = deque()
@@ -49,7 +49,7 @@ class Slots:
                 return self._reassign_idle(role)
             place: Future[str] = Future()
             self._waiting.append((role, place))
-        return place.result()
+        return place.result()  # waits: for the turns before, ended by their deadlines or by `close`
 
     def give_back(self, role: str) -> None:
         """End the turn of ``role``: its process becomes idle, or makes room for the next waiting turn."""

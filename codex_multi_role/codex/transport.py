@@ -43,10 +43,10 @@ class AppServerTransport:
         self._waiting: dict[int, Future[Message]] = {}
         self._inbox: queue.Queue[object] = queue.Queue(INBOX_SIZE)
         self._cancelling: Future[Message] = Future()
-        self._spawn_lock = threading.Lock()
-        self._stop_lock = threading.Lock()
+        self._spawn_lock = threading.Lock()  # waits: for one start of a program
+        self._stop_lock = threading.Lock()  # waits: for the end of a child, ended by GRACE_SECONDS a step
         self._stopped = False
-        self._write_lock = threading.Lock()
+        self._write_lock = threading.Lock()  # waits: for one message, ended by WRITE_SECONDS
         self._closing = threading.Event()
         self._ended = threading.Event()
         self._child: Child | None = None
@@ -179,7 +179,7 @@ class AppServerTransport:
 
     def _put(self, entry: object) -> None:
         """Wait for room in the inbox, except while the child is being stopped, when nobody needs to read on."""
-        while True:
+        while True:  # waits: for the consumer, ended by its deadlines or by the child's end
             try:
                 self._inbox.put(entry, timeout=0.5)
             except queue.Full:

@@ -24,7 +24,7 @@ class WireLog:
     def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
         self.redact = redact
         self.failure: OSError | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for one line to a file
         self._path = path
         self._file: TextIO | None = None
 

@@ -31,7 +31,7 @@ class Instances:
     """All processes of a run: ``role``, then ``role.2``, ``role.3`` … as more are needed at once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._taken: dict[str, set[int]] = defaultdict(set)
 
     def take(self, role: str, preferred: str = "") -> str:

@@ -56,7 +56,7 @@ class FlowWalk:
         self._key = key
         self._calls = calls
         self._announced = ("", 0)
-        self._announce_lock = threading.Lock()
+        self._announce_lock = threading.Lock()  # waits: for calls of git, ended by GIT_SECONDS each
         self._refused: DoneIgnored | None = None  # published if what follows is really done, not on a replay
         self.state = scope.state
 

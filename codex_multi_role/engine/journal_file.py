@@ -28,7 +28,7 @@ class FileJournal:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for one statement; other processes only read the file
 
     def find(self, position: int) -> RecordedStep | None:
         with self._lock:

@@ -44,9 +44,11 @@ class Scheduler(Generic[Result]):
         """
         if not works:
             return [], None
+        # waits: for steps, ended by their deadlines
         with ThreadPoolExecutor(min(self.concurrency, len(works)), thread_name_prefix=self.name) as pool:
             futures = self._submit_all(works, pool)
         errors = _errors(futures)
+        # waits: for nothing: they are done
         results = [futures[index].result() for index in sorted(futures.keys() - errors.keys())]
         return results, min(errors.values(), key=self._rank, default=None)
 
@@ -61,7 +63,7 @@ class Scheduler(Generic[Result]):
         futures: dict[int, Future[Result]] = {}
         running: dict[Future[Result], int] = {}
         ready: deque[int] = deque()
-        while order.is_active():
+        while order.is_active():  # waits: for steps, ended by their deadlines
             ready += order.get_ready()
             while ready and not self._closed and len(running) < self.concurrency:
                 index = ready.popleft()
@@ -74,22 +76,23 @@ class Scheduler(Generic[Result]):
                 self._settled, self._closed = True, False
                 ready += [index for index, error in errors.items() if _is_waiting_for_person(error)]
                 continue
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:  # waits: for steps, ended by their deadlines
                 if self._succeeded(future):
                     order.done(running[future])
                 del running[future]
         return futures
 
     def _succeeded(self, future: Future[Result]) -> bool:
-        if (error := future.exception()) is not None:
+        if (error := future.exception()) is not None:  # waits: for nothing: it is done
             self._closed |= not (self._settled or _lets_others_start(error))
             return False
-        self._closed |= not self._settled and self.is_last(future.result())
+        self._closed |= not self._settled and self.is_last(future.result())  # waits: for nothing: it is done
         return True
 
 
 def _errors(futures: Mapping[int, Future[Result]]) -> dict[int, BaseException]:
     """The exceptions of the pieces, in their order."""
+    # waits: for nothing: they are done
     return {index: error for index in sorted(futures) if (error := futures[index].exception()) is not None}
 
 

@@ -119,8 +119,8 @@ class _SharedLook(Generic[Seen]):
 
     def __init__(self, look: Callable[[], Seen]) -> None:
         self._look = look
-        self._asking_lock = threading.RLock()
-        self._looking_lock = threading.RLock()
+        self._asking_lock = threading.RLock()  # waits: for one attribute
+        self._looking_lock = threading.RLock()  # waits: for one look at all processes, ended by STARTING_SECONDS
         self._next: Future[Seen] | None = None
 
     def seen(self) -> Seen:
@@ -132,7 +132,7 @@ class _SharedLook(Generic[Seen]):
                 with self._asking_lock:
                     self._next = None
                 mine.set_result(self._look())
-        return mine.result()
+        return mine.result()  # waits: for nothing: it is done
 
 
 def _look_for_marks() -> list[_Marked]:
@@ -177,7 +177,7 @@ def _environment(process: psutil.Process) -> dict[str, str]:
     After a program's parent learns that it runs, Linux shows neither its environment nor its arguments until ``execve``
     has ended in the kernel, which may take a while on a busy machine.
     """
-    while not (found := process.environ()) and _is_starting(process):
+    while not (found := process.environ()) and _is_starting(process):  # waits: for a start, ended by STARTING_SECONDS
         time.sleep(_POLL_SECONDS)
     return found
 

@@ -181,7 +181,7 @@ def _read_trees(run: RunGit, trees: Collection[str], budget: UnpackBudget) -> di
         charges.add(16 * sum(size for _, size in described), depth=depth)  # their memory here
         printed = io.BytesIO(run("cat-file", "--batch", stdin="\n".join(level).encode()).stdout)
         for tree, (type_, size) in zip(level, described, strict=True):
-            printed.readline()
+            printed.readline()  # waits: for nothing: bytes in memory
             content, _ = printed.read(size), printed.read(1)
             if type_ != "tree":
                 raise UnpackingRefused("its states are damaged: what is named as a folder is none")

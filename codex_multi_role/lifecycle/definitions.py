@@ -300,13 +300,13 @@ def _inspecting(
     with (
         tempfile.TemporaryDirectory(prefix="codex-home-") as home,
         ThreadPoolExecutor(1, thread_name_prefix="python") as pool,
-    ):
+    ):  # waits: for a program, ended by ANSWER_SECONDS
         environment, sandbox = {**os.environ, "CODEX_HOME": home}, sandbox_of_tests(options, codex, workspace)
         start = partial(pool.submit, partial(inspect, python, workspace, environment, sandbox, stopping))
         started = start() if likely else None
 
         def inspected() -> Interpreter:
-            return (started or start()).result()
+            return (started or start()).result()  # waits: for a program, ended by ANSWER_SECONDS
 
         try:
             yield inspected

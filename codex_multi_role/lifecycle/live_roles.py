@@ -112,7 +112,7 @@ class LiveRoles:
             lambda: {file.parent for file in (*self._latest.files, *self._latest.role_files, *flows)}
         ) as watched:
             self.reload()  # a file may have been saved before it was watched
-            while not self._ended.wait(LOOK_SECONDS):
+            while not self._ended.wait(LOOK_SECONDS):  # waits: for changes, ended with the run
                 if watched.have_changed(self._ended.wait) or self._pending_error:
                     self.reload()
                     self._report_flows()

@@ -45,10 +45,10 @@ def require_sandbox(codex: Path, stopping: Event | None = None) -> None:
 def trying_sandbox(codex: Path, *, needed: bool) -> Iterator[Callable[[], object]]:
     """Do `require_sandbox` beside the block if ``needed``; yields a function that waits for it, and raises the same."""
     stopping = Event()
-    with ThreadPoolExecutor(1, thread_name_prefix="sandbox") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="sandbox") as pool:  # waits: for one command, ended by PROBE_SECONDS
         tried = pool.submit(require_sandbox, codex, stopping) if needed else None
         try:
-            yield lambda: tried and tried.result()
+            yield lambda: tried and tried.result()  # waits: for one command, ended by PROBE_SECONDS
         finally:
             stopping.set()
 

@@ -132,7 +132,7 @@ class Session:
         self._meanwhile = meanwhile
         with ExitStack() as stack:
             owner = Owner(self._folder.owner_path)
-            owner.acquire()
+            owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
             stack.callback(self._release, owner)
             stack.callback(self._remove_mount_points)
             if self._earlier is None:
@@ -320,7 +320,7 @@ class Session:
         with self._journal(parts) as begin, ExitStack() as stack:
             stop.interrupts = False
             parts = stack.enter_context(beside_baseline(parts))
-            while True:
+            while True:  # waits: for questions that were answered meanwhile, once more for each
                 durable = DurableRun(flows, self._state, parts)
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
@@ -353,7 +353,7 @@ class Session:
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
-        while not stop.asked:  # every step has its own deadline, except a person at the terminal
+        while not stop.asked:  # waits: for the steps, ended by their deadlines, or a person at the terminal
             for unit, stopping in parts.progress.running_items.copy().items():  # other threads add and remove items
                 if not stopping.is_set() and cancellations.find(unit) is not None:
                     stopping.set()

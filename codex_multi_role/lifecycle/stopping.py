@@ -97,7 +97,7 @@ def stop_at_end_of(descriptor: int) -> None:
 
 
 def _stop_at_end_of(descriptor: int) -> None:
-    while os.read(descriptor, CHUNK_BYTES):
+    while os.read(descriptor, CHUNK_BYTES):  # waits: for the process that started it, ended with it
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STUCK_SECONDS)

@@ -39,7 +39,7 @@ class InstalledSubscribers:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for what subscribers do with an event
         self._early: list[Record] | None = []
         self._subscribers: dict[str, Subscriber] = {}
         self._contexts = ExitStack()
@@ -101,7 +101,7 @@ class InstalledObservers:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for one search for entry points, and small files
         self._made: Sequence[TurnObserver] | None = None
 
     def __call__(self, run: RunResources) -> Sequence[TurnObserver]:

@@ -41,7 +41,7 @@ class LoopbackServer(ThreadingHTTPServer):
         self.name = name
         self.stopping = threading.Event()
         self._connections: set[socket.socket] = set()
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # waits: for memory only, or ended by STOP_SECONDS
         self._acceptor = threading.Thread(target=self._accept, name=name, daemon=True)
         try:
             super().__init__((LOOPBACK, 0), handler)
@@ -87,7 +87,7 @@ class LoopbackServer(ThreadingHTTPServer):
     def _accept(self) -> None:
         """Blocks in accept without polling: `stop` wakes it with a connection."""
         while not self.stopping.is_set():
-            self.handle_request()
+            self.handle_request()  # waits: for a connection, ended by that of `end`
 
     def verify_request(self, request: socket.socket, client_address: object) -> bool:  # type: ignore[override]
         with self._changed:
@@ -160,6 +160,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
             self.reject(HTTPStatus.LENGTH_REQUIRED, f"the {self.loopback.name} server needs a Content-Length")
         elif int(size) > LARGEST_BODY_BYTES:
             self.reject(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size} bytes, more than {LARGEST_BODY_BYTES}")
+        # waits: for the rest of a request, ended by QUIET_CONNECTION_SECONDS
         elif len(data := self.rfile.read(int(size))) < int(size):
             self.close_connection = True
         else:

@@ -50,7 +50,7 @@ class EventReader:
         with file:
             file.seek(self._offset)
             for _ in count() if most is None else range(most):
-                line = file.readline(LONGEST_LINE)
+                line = file.readline(LONGEST_LINE)  # waits: for nothing: a file
                 if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                     return
                 self._offset += len(line)
@@ -66,7 +66,7 @@ def follow(folder: RunFolder) -> Iterator[Record]:
     """Yield the record of every event of the run, also those to come, until the run's process ends."""
     reader = EventReader(folder.events_path)
     alive = True
-    while alive:
+    while alive:  # waits: for events, ended with the process that works on the run
         alive = is_alive(folder)  # checked first: a process writes its events before it releases the run
         yield from read_records(reader.lines())
         if alive:

@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import Literal, overload
 
-_parse_lock = threading.Lock()
+_parse_lock = threading.Lock()  # waits: for one parse of a source of bounded size
 """CPython counts the depth of a tree for all threads together (``recursion_depth`` of its ``ast_state``).
 
 Two parallel parses end in ``SystemError: AST constructor recursion depth mismatch`` (seen on 3.11.7).

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PartT = TypeVar("PartT")
 _OWN = f"{__name__.partition('.')[0]}."
-_scan_lock = threading.Lock()
+_scan_lock = threading.Lock()  # waits: for one scan of the installed packages
 _REINSTALL = "in a checkout, run `pip install -e .` again"
 
 

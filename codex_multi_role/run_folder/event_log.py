@@ -95,8 +95,8 @@ class EventLog:
     def __init__(self, path: Path, redact: Redactor) -> None:
         self._path = path
         self._redact = redact
-        self._lock = threading.Lock()
-        self._waiting_lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for a few lines to a file, and to whoever draws them
+        self._waiting_lock = threading.Lock()  # waits: for one attribute
         self._waiting: list[_Waiting] = []
         self._keepers: list[Keeper] = []
         self._subscribers: list[Subscriber] = []
@@ -123,7 +123,7 @@ class EventLog:
         with self._lock:
             if not mine.published.done():
                 self._publish(self._taken(mine))
-        mine.published.result()
+        mine.published.result()  # waits: for nothing: it is done
 
     def _taken(self, mine: _Waiting) -> list[_Waiting]:
         """All that wait, and ``mine`` also if a signal ended the thread that had taken it."""

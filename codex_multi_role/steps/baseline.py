@@ -70,16 +70,17 @@ class Baseline:
         woken = Event()
         self.tests.add_done_callback(lambda _: woken.set())
         with stopping.calling(woken.set):
+            # waits: for the sandbox and one test run, ended by PROBE_SECONDS and --test-seconds, or when stopping
             woken.wait()
         if not self.tests.done():
             raise RunInterrupted
-        self.tests.result()
+        self.tests.result()  # waits: for nothing: it is done
 
     def stopped(self) -> Baseline:
         """The baseline for which nobody waits any more: if the tests still run, they end now."""
         self.stopping.set()
         if self.tests is not None:
-            self.tests.exception()
+            self.tests.exception()  # waits: for programs that are being ended
         return replace(self, tests=None)
 
     @cached_property

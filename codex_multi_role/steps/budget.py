@@ -51,7 +51,7 @@ class Budget:
         price: Price = lambda model, usage: None,
     ) -> None:
         self._limits = limits
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._turns: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
         self._cost: dict[str, Decimal] = defaultdict(Decimal)

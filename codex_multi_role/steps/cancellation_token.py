@@ -13,7 +13,7 @@ class CancellationToken(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[Callable[[], None]] = []
-        self._calling = threading.Lock()
+        self._calling = threading.Lock()  # waits: for memory only
 
     def set(self) -> None:
         super().set()

@@ -48,7 +48,7 @@ class Stays:
     """The current stays, by workspace. Threads may share it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._present: dict[Path, set[Stay]] = defaultdict(set)
 
     @contextmanager

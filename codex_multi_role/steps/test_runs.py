@@ -111,6 +111,7 @@ def beside_baseline(run: RunResources) -> Iterator[RunResources]:
     before, stopping = first_snapshot(run.services.folder), baseline.stopping
     rewinds = bool(before) and run.snapshots.find_in((), before) and before != run.snapshots.take()
     own = replace(run, progress=replace(run.progress, stopping=stopping))
+    # waits: for programs that are being ended
     with run.progress.stopping.calling(stopping.set), ThreadPoolExecutor(1, thread_name_prefix="baseline") as pool:
         tests = pool.submit(_measure_rewound, own, before, held) if rewinds else pool.submit(_measure, own, baseline)
         try:

@@ -18,7 +18,7 @@ class WorkClock:
 
     def __init__(self, before: float, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._counted = before
         self._since = now()
         self._turns = 0

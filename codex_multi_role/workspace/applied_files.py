@@ -18,7 +18,7 @@ from codex_multi_role.workspace.writing import NEW_FILE, open_folder, replacing
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 5 * 1024 * 1024
 _MAX_RECORDED_PATH = 1_000
-_one_writer = Lock()
+_one_writer = Lock()  # waits: for one file
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class _Output:
 
     def read(self, descriptor: int) -> bool:
         """Read what is available; False at the end of the stream."""
-        chunk = os.read(descriptor, _CHUNK_BYTES)
+        chunk = os.read(descriptor, _CHUNK_BYTES)  # waits: for nothing: it was set not to block
         room = self._half - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]

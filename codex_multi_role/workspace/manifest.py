@@ -124,7 +124,7 @@ class Manifest:
         self.folder = folder.resolve()
         self.place = usual_place(self.folder)
         self._path = self.folder / MANIFEST
-        self._lock = Lock()
+        self._lock = Lock()  # waits: for one small file
         self.run_id, self._copies = run_id, dict[str, Copy]()
         if self._path.exists():
             self._read()

@@ -56,14 +56,14 @@ class Snapshots:
     def __init__(self, git_dir: Path, workspace: Workspace) -> None:
         self._git = Git(git_dir.absolute(), workspace.root)
         self._workspace = workspace
-        self._lock = Lock()
+        self._lock = Lock()  # waits: for calls of git, ended by GIT_SECONDS each
         self._ready = False
         self._environment: list[str] = []
         self._tracked: tuple[str, ...] = ()
         self._written: tuple[tuple[int, ...], str] | None = None
         self._tested = ("", "")
         self._testing: tuple[str, str, Callable[[], bool]] | None = None
-        self.hidden, self.hiding = "", RLock()
+        self.hidden, self.hiding = "", RLock()  # waits: for one digest of the hidden files, and calls of git
 
     @property
     def is_prepared(self) -> bool:

@@ -122,7 +122,7 @@ class Worktrees:
         self._manifest = Manifest(folder, run_id)
         self._open: dict[str, IsolatedWorkspace] = {}
         self._preparation = preparation
-        self._lock = RLock()
+        self._lock = RLock()  # waits: for calls of git, ended by GIT_SECONDS each
 
     def create(self, key: str) -> IsolatedWorkspace:
         """Create a copy of the current workspace.

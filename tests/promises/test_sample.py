@@ -17,7 +17,7 @@ from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
 from tests.promises.change import Change, ReplacedFunction, apply, constant, function_of, replaced, returns, source_file
 from tests.promises.trial import ROOT, attempt, copy_of_tree
-from tests.support.tables import functions_of, is_long
+from tests.support.tables import is_long, load_test
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7, 9}
 SAMPLE = ("`..` leads nowhere", "aliases do not explode")
@@ -52,8 +52,7 @@ def test_breakage_fits_its_symbol_and_has_existing_tests(breakage: Breakage) -> 
     _require_possible(breakage.change)
     assert breakage.tests
     for test in breakage.tests:
-        file, _, name = test.partition("::")
-        assert name.partition("[")[0] in functions_of(file)
+        load_test(test)
 
 
 def test_each_breakage_is_noticed_by_a_test_that_is_not_long() -> None:

@@ -48,7 +48,7 @@ class Rings:
         for item in items:
             if "scripted_codex" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.real)
-            if not item.get_closest_marker("real") and not item.get_closest_marker("long"):
+            if {"real", "long"}.isdisjoint(mark.name for mark in item.iter_markers()):
                 item.add_marker(pytest.mark.pure)
 
     @pytest.hookimpl(wrapper=True)

@@ -1,68 +1,48 @@
-"""Tables that name tests: whether each test exists."""
+"""Tables that name tests: the named ones, loaded as pytest does."""
 
 from __future__ import annotations
 
-import ast
 import importlib
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any
 
-TESTS = Path(__file__).parents[1]
+import pytest
 
-
-@cache
-def _statements(file: str) -> list[ast.stmt]:
-    return ast.parse((TESTS / file).read_text(encoding="utf-8")).body
-
-
-@cache
-def functions_of(*files: str) -> set[str]:
-    """The names of the functions in the ``files``, which are named from the folder ``tests``."""
-    return {node.name for file in files for node in _statements(file) if isinstance(node, ast.FunctionDef)}
-
-
-def is_long(test: str) -> bool:
-    """Whether ``file.py::function[case]`` is deselected by default: by a mark of its module, function or case.
-
-    The case may be left out, and is looked for only where its values are written out in a `pytest.param`.
-    """
-    file, _, name = test.partition("::")
-    function, _, case = name.partition("[")
-    for node in _statements(file):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark" and _names_long(node.value):
-            return True
-    decorators = (
-        decorator
-        for node in _statements(file)
-        if isinstance(node, ast.FunctionDef) and node.name == function
-        for decorator in node.decorator_list
-    )
-    return any(_is_long_by(each, case.removesuffix("]")) for each in decorators)
-
-
-def _is_long_by(decorator: ast.expr, case: str) -> bool:
-    if not ast.unparse(decorator).startswith("pytest.mark.parametrize("):
-        return _names_long(decorator)
-    return case != "" and any(
-        case == "-".join(str(value.value) for value in call.args if isinstance(value, ast.Constant))
-        for call in ast.walk(decorator)
-        if isinstance(call, ast.Call) and any(_names_long(word.value) for word in call.keywords if word.arg == "marks")
-    )
-
-
-def _names_long(node: ast.expr) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr == "long" for each in ast.walk(node))
+Marks = Iterable[pytest.Mark | pytest.MarkDecorator]
+CASE = type(pytest.param())
 
 
 def load_test(test: str) -> Callable[..., Any]:
-    """The function that ``file.py::function`` names from the folder ``tests``, with its marks, loaded as pytest does.
+    """The function of ``file.py::function[case]``, named from the folder ``tests``, with its marks.
 
     Raises `AssertionError` if the file has no such function.
     """
-    file, _, name = test.partition("::")
-    module = importlib.import_module("tests." + file.removesuffix(".py").replace("/", "."))
-    function: Callable[..., Any] | None = getattr(module, name, None)
+    function: Callable[..., Any] | None = getattr(_module(test), test.partition("::")[2].partition("[")[0], None)
     assert function is not None, f"{test} does not exist"
     return function
+
+
+def is_long(test: str) -> bool:
+    """Whether ``file.py::function[case]`` is deselected by default, by a mark of its module, function or case.
+
+    The case may be left out.
+    """
+    case = test.partition("[")[2].removesuffix("]")
+    marks = [mark for each in (_module(test), load_test(test)) for mark in _marks_of(each)]
+    cases = (each for mark in marks if mark.name == "parametrize" for each in mark.args[1] if isinstance(each, CASE))
+    return _has_long(marks) or any(
+        _has_long(each.marks) for each in cases if case in (each.id, "-".join(map(str, each.values)))
+    )
+
+
+def _module(test: str) -> Any:
+    return importlib.import_module("tests." + test.partition("::")[0].removesuffix(".py").replace("/", "."))
+
+
+def _marks_of(thing: object) -> list[Any]:
+    marks = getattr(thing, "pytestmark", [])
+    return marks if isinstance(marks, list) else [marks]
+
+
+def _has_long(marks: Marks) -> bool:
+    return any(mark.name == "long" for mark in marks)

@@ -73,6 +73,7 @@ def _is_own(file: str) -> bool:
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None]:
     made = yield
     if call.excinfo is not None:
+        # waits: for nothing: pytest's result is there
         made.get_result().denied = _denied(call.excinfo.value)  # type: ignore[attr-defined]
 
 

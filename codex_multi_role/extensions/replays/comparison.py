@@ -39,7 +39,7 @@ class LiveDifferences:
 
     def __init__(self, folder: RunFolder, events: EventLog) -> None:
         self._folder, self._events = folder, events
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for one small file
 
     def begin(self, recording: str, began_with: str) -> None:
         """Raises `StorageError`."""

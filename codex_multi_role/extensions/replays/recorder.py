@@ -60,8 +60,8 @@ class RecordingProxy(LoopbackServer):
         self._in_progress: set[Upstream] = set()
         self._steps: dict[tuple[str, str], int] = {}
         self._active_turns: set[str] = set()
-        self._changed_turns = threading.Condition()
-        self._lock = threading.Lock()
+        self._changed_turns = threading.Condition()  # waits: for the turn before, ended by SETTLING_SECONDS
+        self._lock = threading.Lock()  # waits: for one line to a file
         super().__init__("recording", _RecordingHandler)
 
     def through(self, name: str, base_url: str, account_url: str = "") -> str:

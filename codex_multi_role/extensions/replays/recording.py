@@ -197,7 +197,7 @@ class RecordingFile:
         self.path = path
         self.problem = ""
         self._clean = clean
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for one line to a file
 
     def begin(self, header: Line) -> None:
         """Create the file, readable only by its owner, or continue the one of an earlier session of the run.

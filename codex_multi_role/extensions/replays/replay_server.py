@@ -37,7 +37,7 @@ class ReplayServer(LoopbackServer):
         self._recording, self._match, self._differs = recording, match, differs
         self._playing: dict[str, RecordedTurn] = {}
         self._steps: dict[tuple[str, str], int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         super().__init__("replay", _ReplayHandler)
 
     @property

@@ -79,9 +79,10 @@ class Searched:
 
 def ask_all(context: CheckContext, providers: Sequence[SearchProvider], question: SearchQuery) -> list[Searched]:
     """The outcome of each provider, in their order. Raises RunInterrupted."""
+    # waits: for providers, ended by their time limits
     with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix="search") as pool:
         futures = [pool.submit(contextvars.copy_context().run, ask, context, each, question) for each in providers]
-        return [each.result() for each in futures]
+        return [each.result() for each in futures]  # waits: for providers, ended by their time limits
 
 
 def ask(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Searched:

@@ -75,7 +75,7 @@ class Judge:
         try:
             verdicts = list(pool.map(lambda mutant: self._killers(mutant, known.get(mutant.id), until), mutants))
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits: for tests on mutants, ended by the deadline of each
         for mutant, verdict in zip(mutants, verdicts, strict=True):
             if verdict is None:
                 matrix.left.append(mutant.id)

@@ -130,11 +130,13 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
         return Judged("could not run", f"{options.target} is a folder: name a file")
     if problem := not_python(root, options.target) or none_python(root, options.tests):
         return Judged("could not run", problem)
+    # waits: for computation, in proportion to one file
     with scratch_folder(context.workspace) as scratch, ThreadPoolExecutor(1, thread_name_prefix="mutants") as pool:
         read = cache(lambda: pool.submit(_mutants, (root / options.target).read_bytes(), options))
         suite = Suite(context, options.tests, scratch, options.target)
         undisturbed = repeat(suite, options.runs, until, on_start=read)  # earlier, it would slow down the copying
         try:
+            # waits: for the mutants of one file: computation, in proportion to its length
             found, mutants = read().result()
         except ValueError as error:
             return Judged("could not run", f"{options.target}: {error}")

@@ -70,7 +70,7 @@ def run_warm(
     try:
         list(pool.map(lambda _: _serve(suite, shared, limits), range(slots)))
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)  # waits: for processes, ended by the deadline of all
     outcomes = {change.id: _outcome(shared / "outcomes" / f"{change.id}.json") for change in changes}
     return {name: outcome for name, outcome in outcomes.items() if outcome}
 

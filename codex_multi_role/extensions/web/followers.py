@@ -48,6 +48,7 @@ class Follower:
         """Look until the server ends, the run is gone, or there was no visitor for a while."""
         looks_left = LINGER_LOOKS
         try:
+            # waits: for viewers, ended with the server or a while after the last one
             while looks_left and not is_ending():
                 if await to_thread.run_sync(self.state.look):
                     self._wake()
@@ -66,7 +67,7 @@ class Follower:
         """Wait for news, at most `WAKE_SECONDS`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(WAKE_SECONDS):
-                await self._changed.wait()
+                await self._changed.wait()  # waits: for changes, ended by WAKE_SECONDS
 
     def _wake(self) -> None:
         self._changed.set()

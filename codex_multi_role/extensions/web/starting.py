@@ -67,7 +67,7 @@ class RunStarter:
         self._runs_dir = runs_dir
         self._roles = roles
         self._is_ending = is_ending
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(self, wanted: NewRun) -> str:

@@ -69,7 +69,7 @@ def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, Any]) ->
     """
     again = Again.of(parent, task)
     owner = Owner(parent.owner_path)
-    owner.acquire()
+    owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
     owner.release()
     return prepare_fork(parent, f"{again.step}:{again.visit}", changes, again)
 

@@ -75,7 +75,7 @@ class BatchFolder:
             self.path.mkdir(mode=0o700, exist_ok=True)
         make_folder(self.output_path)
         owner = Owner(self.path / "owner.json", f"batch {self.name}")
-        owner.acquire()
+        owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
         try:
             self._wait_for_members()
             yield

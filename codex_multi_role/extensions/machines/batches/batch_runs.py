@@ -136,7 +136,7 @@ class BatchWork:
         """
         stopping = False
         self._file.write()
-        while True:
+        while True:  # waits: for goals, ended when none waits or runs, or by a person
             if stop.asked and not stopping:
                 stopping = True
                 self._runs.stop()

@@ -90,7 +90,7 @@ def read_goals(stream: IO[bytes], file: str) -> list[Goal]:
 def _lines(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
     """The lines with their numbers, without empty ones and comments. Raises `UsageError`."""
     number = total = 0
-    while text := stream.readline(MAX_LINE_BYTES + 1):
+    while text := stream.readline(MAX_LINE_BYTES + 1):  # waits: for a file, or what a person pipes in
         number, total = number + 1, total + len(text)
         if len(text) > MAX_LINE_BYTES:
             raise problem_at(file, number, f"longer than {MAX_LINE_BYTES:,} bytes")

@@ -35,7 +35,7 @@ class Outages:
         self._warn = warn
         self._is_stopping = is_stopping
         self._closed = threading.Event()
-        self._changing = threading.Lock()
+        self._changing = threading.Lock()  # waits: for memory only
         self._began: float | None = None
         self.patient = False
 

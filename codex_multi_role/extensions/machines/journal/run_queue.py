@@ -117,6 +117,6 @@ class QueuedJournal:
     def _work(self, run_id: str) -> None:
         self._arrived.put(run_id)
         try:
-            work_and_halt(self._parts.result())
+            work_and_halt(self._parts.result())  # waits: for the parts, ended by them or by the process
         finally:
-            Event().wait()
+            Event().wait()  # waits: for the process, which ends itself (workers/attempt_process.py)

@@ -107,7 +107,7 @@ class RunSaver:
         self._unsettled: set[str] = set()
         self._packs: dict[str, ObjectPacks] = {}
         self._number = 0
-        self._saving, self._counting = Lock(), Lock()
+        self._saving, self._counting = Lock(), Lock()  # waits: for one save, ended by REQUEST_SECONDS a request
         self._asked = self._served = 0
         if earlier:
             self._continue_from(earlier)

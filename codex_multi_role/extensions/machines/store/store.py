@@ -139,6 +139,7 @@ def in_parallel(work: Callable[[Given], Result], items: Collection[Given]) -> li
     """What ``work`` returns for each of ``items``, in order, several at once: most of the time is spent waiting."""
     if not items:
         return []
+    # waits: for files, and requests, ended by REQUEST_SECONDS
     with ThreadPoolExecutor(min(REQUESTS, len(items)), thread_name_prefix="store") as pool:
         return list(pool.map(work, items))
 

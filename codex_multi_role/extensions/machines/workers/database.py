@@ -181,7 +181,7 @@ class Database:
         if not self.is_postgres:
             lock = Path(f"{self.engine.url.database}.lock")
             with storage_errors(lock), lock.open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)  # creating the tables takes a moment
+                fcntl.flock(file, fcntl.LOCK_EX)  # waits: for another process that creates the tables
                 yield
             return
         with self.lasting_connection() as connection:

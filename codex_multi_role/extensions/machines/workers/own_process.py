@@ -45,7 +45,7 @@ class OwnProcess:
         """What it has reported since the last call, without waiting."""
         for _ in range(MAX_CHUNKS):
             try:
-                chunk = os.read(self.fileno(), CHUNK_BYTES)
+                chunk = os.read(self.fileno(), CHUNK_BYTES)  # waits: for nothing: it was set not to block
             except BlockingIOError:
                 return
             if not chunk:

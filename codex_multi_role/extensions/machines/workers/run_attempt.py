@@ -208,7 +208,7 @@ class RunAttempt:
             thread.join(JOIN_SECONDS)
 
     def _follow(self, over: threading.Event) -> None:
-        while not over.wait(LOOK_SECONDS):
+        while not over.wait(LOOK_SECONDS):  # waits: for the run, ended by its end
             if not self._folder.record_path.exists():
                 continue
             try:

@@ -189,7 +189,7 @@ class SharedRuns:
         Raises `StorageError` if the database cannot be reached for `PATIENCE_SECONDS`.
         """
         reader = EventReader(self.mirrors.folder_of(run_id).events_path)
-        while True:
+        while True:  # waits: for the run, ended by PATIENCE_SECONDS or its end
             status = self.database.patiently(lambda: self.mirror(self.row(run_id)).record()["status"])
             yield from read_records(reader.lines())
             if status not in (RunStatus.QUEUED, RunStatus.RUNNING):

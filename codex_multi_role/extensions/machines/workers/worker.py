@@ -117,10 +117,10 @@ class Worker:
         or, ``until_empty``, for as long as others wait for a worker, and if it gets none of the runs that wait.
         """
         self._folders.create()
-        self._membership.join()
+        self._membership.join()  # waits: for one transaction
         self._last_beat = time.monotonic()
         try:
-            while not self.draining.is_set():
+            while not self.draining.is_set():  # waits: for runs, ended when it is asked to leave
                 self._look((lambda: None) if until_empty and self._is_in_vain else self._fill)
                 if until_empty and not self._children and not self._waits():
                     return
@@ -168,7 +168,7 @@ class Worker:
         if not self._membership.beat(is_draining=self.draining.is_set()):
             self._give_up_runs("others have declared this worker dead")
             self._membership = Membership(self._database, self._settings)
-            self._membership.join()
+            self._membership.join()  # waits: for one transaction
         self._last_beat = time.monotonic()
         for line in keep_house(self._database, self._queued):
             self._report(line)

@@ -56,7 +56,7 @@ class Reuse:
         earlier: EarlierRun | None = None,
     ) -> None:
         self._folder, self._workspace, self.read_role, self._earlier = folder, workspace, read_role, earlier
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # waits: for memory only
         self._latest_turns: dict[str, str] = {}
         self._taken: set[str] = set()
         self._copied: set[tuple[Path, Path]] = set()

@@ -238,9 +238,9 @@ class Server:
     def claim(self) -> Any:  # noqa: ANN401 - JSON
         """The next job that no process has claimed, None after the last; never one before those of this process."""
         with (SHARED / "jobs").open("rb") as jobs, (SHARED / "claimed").open("r+b") as claimed:
-            fcntl.lockf(claimed, fcntl.LOCK_EX)
+            fcntl.lockf(claimed, fcntl.LOCK_EX)  # waits: for another's line, ended by the deadline of all
             jobs.seek(max(self._position, int(claimed.read())))  # tests may have overwritten it
-            job = jobs.readline()
+            job = jobs.readline()  # waits: for nothing: a file
             self._position = jobs.tell()
             claimed.seek(0)
             claimed.write(str(self._position).encode())
@@ -397,13 +397,13 @@ def _write_target(text: str) -> None:
 
 def _exit_code(child: int, seconds: float) -> int | None:
     """The exit code of ``child``; None if it had to be ended after ``seconds``. Ends all that it started, too."""
-    ended = select.poll()
+    ended = select.poll()  # waits: for a job, ended by its seconds
     ended.register(descriptor := os.pidfd_open(child), select.POLLIN)
     is_over = bool(ended.poll(1000 * seconds))
     os.close(descriptor)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])  # waits: for a child that was killed
     for _ in range(KILL_ROUNDS):
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
