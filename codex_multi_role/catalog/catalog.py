@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from codex_multi_role.catalog.definition import Definition, Items, Named, Nested, optional
+from codex_multi_role.catalog.definition import WHOLE_NUMBER, Definition, Items, Named, Nested, optional
 from codex_multi_role.catalog.prompts import GeneralPrompts, completed, missing_parts
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource, read_role_file
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
@@ -81,7 +81,7 @@ MAX_SHOWN_FILES = 5
 class CatalogFile(Definition):
     """The catalog file as written."""
 
-    version: Literal[1] = Field(description="The version of the format.")
+    version: Annotated[Literal[1], WHOLE_NUMBER] = Field(description="The version of the format.")
     defaults: Nested[RoleSettings] = optional(
         RoleSettings(), "Keys for every role; a role's own keys override them, key by key."
     )

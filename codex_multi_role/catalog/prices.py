@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, WithJsonSchema
 
-from codex_multi_role.catalog.definition import NUMBER, Definition
+from codex_multi_role.catalog.definition import DAY, NUMBER, Definition
 from codex_multi_role.catalog.source_files import settings_file
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
@@ -74,7 +74,9 @@ class ModelPrice(Definition):
 class PricesFile(Definition):
     """A price list as written. Only exact names count: a model that is not listed has no price."""
 
-    date: datetime.date = Field(description="When the prices were valid. It is recorded with every cost.")
+    date: Annotated[datetime.date, DAY] = Field(
+        description="When the prices were valid. It is recorded with every cost."
+    )
     currency: Literal["USD"] = Field(description="The currency; no other is supported.")
     source: str = Field(min_length=1, description="Where the prices come from, and what they leave out.")
     models: dict[str, ModelPrice] = Field(description="The prices of each model, by its exact name.")

@@ -67,7 +67,9 @@ class RouteSpec(Definition):
     when: Text | None = Field(default=None, description="A condition; without one the entry is always taken.")
     to: str | None = Field(default=None, description="The step that follows.")
     end: Text | None = Field(default=None, description="The outcome with which the run ends.")
-    exit: Literal[0, 1] | None = Field(default=None, description="The exit code of that end; 0 by default.")
+    exit: Annotated[Literal[0, 1], WHOLE_NUMBER] | None = Field(
+        default=None, description="The exit code of that end; 0 by default."
+    )
     reason: Text | None = Field(default=None, description="Why it ends (a template).")
     suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|show) RUN( |$)")] | None = Field(
         default=None,

@@ -53,7 +53,7 @@ def has_namespaces() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run([*IN_NAMESPACE, "true"], check=False).returncode == 0
 
 
-@pytest.mark.skipif(not has_namespaces(), reason="this system lets nobody make namespaces of process ids")
+@pytest.mark.skipif("not has_namespaces()", reason="this system lets nobody make namespaces of process ids")
 def test_process_with_reused_pid_is_ended() -> None:
     """An unrelated process, which has ended since, had the same PID."""
     command = [*IN_NAMESPACE, sys.executable, "-c", ENDS_WHO_HAS_THE_PID_OF_ANOTHER]
