@@ -16,7 +16,7 @@ from codex_multi_role.cli.main import group
 TOP = Path(__file__).parents[1]
 SAMPLE = re.compile(r"^@pytest\.mark\.sample(\(.*\))$", re.MULTILINE)
 PURE = {"apply", "config", "diff", "export", "init", "reject", "runs", "schema", "show", "trust"}
-"""Commands that start no process except git: the pure tests try them on every Python."""
+"""Commands that start no process except git: the pure tests of the command line try them on every Python."""
 ELSEWHERE = {"demo"}
 """`tests/test_installation.py` tries it, which the gate does once."""
 

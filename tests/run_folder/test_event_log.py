@@ -185,10 +185,6 @@ def test_event_is_read_as_it_was_written(kind: type[RunEvent]) -> None:
     assert event_of(record_of(kind)).as_record() == written.as_record()
 
 
-def test_every_class_of_events_is_read() -> None:
-    assert set(EVENT_FIELDS) == set(RunEvent.__subclasses__()) - {UnknownEvent}
-
-
 @KINDS
 def test_record_without_optional_fields_gets_defaults(kind: type[RunEvent]) -> None:
     optional = [each for each in fields(kind) if (each.default, each.default_factory) != (MISSING, MISSING)]
@@ -199,7 +195,7 @@ def test_record_without_optional_fields_gets_defaults(kind: type[RunEvent]) -> N
 
 
 def test_field_of_newer_version_is_ignored() -> None:
-    assert event_of({**record_of(Warning), "severity": 3}) == Warning("look here", at=AT)
+    assert event_of({**record_of(Warning), "severity": 3}) == Warning("a", at=AT)
 
 
 @KINDS

@@ -1,119 +1,31 @@
-"""The fields of one event of every class."""
+"""The fields of one event of every class, none of which has its default."""
 
 from __future__ import annotations
 
-from codex_multi_role.run_folder import Record, RunEvent
-from codex_multi_role.run_folder.events import (
-    Approval,
-    BaselineMeasured,
-    BaselineStarted,
-    CommandEnded,
-    CopyMerged,
-    DoneIgnored,
-    FilesApplied,
-    FinalCheckEnded,
-    FlowsReloaded,
-    McpCallEnded,
-    ProcessesStarting,
-    ProtectedRestored,
-    ReplyRepaired,
-    ReviewAnswered,
-    ReviewAsked,
-    RoleActivity,
-    RoleRestarted,
-    RoleSkipped,
-    RolesReloaded,
-    RoleStarted,
-    RunEnded,
-    RunForked,
-    RunStarted,
-    StateChanged,
-    StepStarted,
-    TestsEnded,
-    TestsStarted,
-    ToolCalled,
-    TurnEnded,
-    TurnStarted,
-    UsageCounted,
-    Warning,
-)
+from dataclasses import fields
+from typing import Any, get_args, get_origin, get_type_hints
 
-EVENT_FIELDS: dict[type[RunEvent], Record] = {
-    RunStarted: {
-        "run_id": "r",
-        "goal": "g",
-        "flow": "cycles",
-        "cycles": 3,
-        "roles": ["one"],
-        "workspace": "/w",
-        "folder": "/f",
-        "playbook": None,
-        "resumed": False,
-    },
-    RunForked: {"message": "forked from r before team:2"},
-    ProcessesStarting: {"roles": ["one"]},
-    RoleStarted: {"role": "one", "pid": 1, "thread_id": "t", "seconds": 0.1, "resumed": True},
-    StepStarted: {"step": "team", "visit": 1, "cycle": 1},
-    TurnStarted: {"role": "one", "turn": 2, "cycle": 1, "attempt": 1, "repair_of": 1},
-    RoleActivity: {"role": "one", "turn": 2, "activity": "command: pytest -q"},
-    UsageCounted: {"role": "one", "turn": 2, "input_tokens": 10, "output_tokens": 2, "cost": 0.5},
-    Approval: {"role": "one", "turn": 2, "method": "m", "decision": "accept", "detail": "ls"},
-    ToolCalled: {"role": "one", "turn": 2, "tool": "calculator", "success": True, "seconds": 0.1},
-    CommandEnded: {"role": "one", "turn": 2, "command": "ls", "exit_code": -1, "seconds": 0.1},
-    McpCallEnded: {
-        "role": "one",
-        "turn": 2,
-        "server": "s",
-        "tool": "look",
-        "arguments": "{}",
-        "status": "completed",
-        "result": "fine",
-        "seconds": 0.1,
-    },
-    TurnEnded: {
-        "role": "one",
-        "turn": 2,
-        "status": "completed",
-        "outcome": "completed",
-        "reason": "",
-        "input_tokens": 10,
-        "output_tokens": 2,
-        "seconds": 0.5,
-        "summary": "fine",
-    },
-    ReplyRepaired: {"role": "one", "turn": 2, "how": "local"},
-    FilesApplied: {"role": "one", "turn": 2, "written": 1, "skipped": 0, "paths": ["a.py"]},
-    ProtectedRestored: {"role": "one", "turn": 2, "paths": ["tests/a.py"]},
-    CopyMerged: {"copy": "c", "status": "conflicts", "paths": ["a.py"], "conflicts": [{"path": "a.py", "reason": "r"}]},
-    TestsStarted: {"number": 1, "role": "one", "turn": 2},
-    BaselineStarted: {},
-    BaselineMeasured: {"status": "passed", "passed": 3, "failed": 0, "errors": 0, "skipped": 0, "seconds": 0.2},
-    TestsEnded: {
-        "number": 1,
-        "status": "passed",
-        "passed": 3,
-        "failed": 0,
-        "errors": 0,
-        "skipped": 0,
-        "seconds": 0.2,
-    },
-    DoneIgnored: {"role": "one", "turn": 2},
-    RoleRestarted: {"role": "one", "reason": "crashed"},
-    RolesReloaded: {"roles": {"one": ["prompt"]}, "catalog_file": "2/catalog.yaml"},
-    FinalCheckEnded: {"id": "stop", "check": "command", "problem": "exit code 1"},
-    FlowsReloaded: {"flows": ["own"], "catalog_file": "reloaded_001/catalog.yaml"},
-    RoleSkipped: {"role": "one", "reason": "failed"},
-    ReviewAsked: {"key": "ok.1", "question": "Ship it?"},
-    ReviewAnswered: {"key": "ok.1", "approved": False, "comment": "too early", "by": "somebody"},
-    StateChanged: {"unit": "solve.1.0", "item": "A", "state": "FAILED", "reason": "no data"},
-    Warning: {"message": "look here"},
-    RunEnded: {
-        "status": "succeeded",
-        "outcome": "done",
-        "reason": "said so",
-        "exit_code": 0,
-        "totals": {"turns": 2},
-        "folder": "/f",
-        "result": {"title": "Answer", "text": "42", "format": "text", "figures": {"n": 1}},
-    },
-}
+from codex_multi_role.run_folder import Record, RunEvent
+from codex_multi_role.run_folder.events import UnknownEvent
+
+PLAIN = {str: "a", int: 7, float: 0.5, bool: True, object: 1}
+
+
+def sample(annotation: Any) -> Any:
+    """A value of that type."""
+    match get_origin(annotation), get_args(annotation):
+        case type() as kind, (inner,) if kind is list:
+            return [sample(inner)]
+        case type() as kind, (_, inner) if kind is dict:
+            return {"a": sample(inner)}
+        case _, (first, *_):
+            return sample(first)
+    return PLAIN[annotation]
+
+
+def fields_of(kind: type[RunEvent]) -> Record:
+    hints = get_type_hints(kind)
+    return {field.name: sample(hints[field.name]) for field in fields(kind) if field.name != "at"}
+
+
+EVENT_FIELDS = {kind: fields_of(kind) for kind in RunEvent.__subclasses__() if kind is not UnknownEvent}

@@ -50,9 +50,10 @@ class Progress:
         seconds = Counter[str]()
         for report in (each for reports in terminalreporter.stats.values() for each in reports):
             seconds[getattr(report, "nodeid", "").partition("::")[0]] += getattr(report, "duration", 0)
-        if len(seconds) > SHOWN:
-            terminalreporter.section(f"the {SHOWN} dearest files")
-        for file, took in seconds.most_common(SHOWN) if len(seconds) > SHOWN else ():
+        if len(seconds) <= SHOWN or seconds.total() < DEAR_SECONDS:
+            return
+        terminalreporter.section(f"the {SHOWN} dearest files")
+        for file, took in seconds.most_common(SHOWN):
             lacks_reason = took > DEAR_SECONDS and not _says_why(config.rootpath / file)
             missing = f'  its docstring does not say why ("{REASON}…")' if lacks_reason else ""
             terminalreporter.write_line(f"{took:7.1f} s  {file}{missing}")
