@@ -62,11 +62,6 @@ class DatabaseServer:
         """By the Unix socket, without a password."""
         return f"postgresql://{USER}@/postgres?host={self.folder}&port={self.port}"
 
-    @property
-    def tcp_url(self) -> str:
-        """By TCP; the password is `PASSWORD`, which no URL may contain."""
-        return f"postgresql://{USER}@{self.address}:{self.port}/postgres"
-
     def restart(self) -> None:
         """End the server without a goodbye to its clients, and start it again."""
         self._control("restart", "-m", "immediate")
