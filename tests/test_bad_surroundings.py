@@ -62,28 +62,16 @@ def message_of(done: subprocess.CompletedProcess[str]) -> str:
 # Wrong before a run: exit 2, and nothing is left behind.
 
 CATALOGS = {
-    "": "catalog.yaml:1:1: the file is empty",
-    "\t- x": "catalog.yaml:1:1: a value cannot begin with a tab",
     "version: 1\nroles: [\n": "catalog.yaml:3:1: ",
-    "version: 1\nversion: 1\n": 'catalog.yaml:2:1: duplicate key "version"',
-    "version: 2\nroles: [{name: a, prompt_text: x}]": "catalog.yaml:1:1: version: must be 1, not 2",
-    "version: 1\nroles: []": "catalog.yaml:2:1: roles: must not be empty",
-    "version: 1\nroles: [{name: a, prompt_txt: x}]": 'role a: unknown key "prompt_txt"; did you mean "prompt_text"?',
-    "version: 1\nroles: [{name: a}]": 'catalog.yaml:2:9: role a: missing key "prompt_text"',
     "version: 1\nroles: [{name: a, role_file: a.yaml}]": "roles/a.yaml: cannot be read: No such file or directory",
-    "version: 1\nroles: [{name: a, prompt_file: a.md}]": "roles/a.md: cannot be read: No such file or directory",
-    "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'role ../up: name: "../up" cannot be a name',
     TWO % ("tow", ""): 'role one: depends_on[0]: unknown role "tow"; did you mean "two"?',
-    TWO % ("two", ", depends_on: [one]"): "the roles wait for each other: one -> two -> one",
-    TWO
-    % (
-        "two",
-        ", sandbox: read-olny",
-    ): 'sandbox: must be "read-only", "workspace-write" or "danger-full-access", not "read-olny"; did you',
+    TWO % ("two", ", sandbox: read-olny"): '"workspace-write" or "danger-full-access", not "read-olny"; did you mean',
 }
+"""Each mistake has a test in `tests/catalog/`; here it keeps a run from starting, as one in a flow does."""
+FLOW = "name: mine\nsteps: [{id: a, ask: tow}]"
 
 
-@pytest.mark.parametrize("text", CATALOGS, ids=lambda text: text.partition("\n")[2][:40] or text[:20])
+@pytest.mark.parametrize("text", CATALOGS, ids=lambda text: text.partition("\n")[2][:40])
 def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
     team = team_of_three(tmp_path)
     (tmp_path / "roles/catalog.yaml").write_text(text)
@@ -94,21 +82,12 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
     assert not team.runs.exists()
 
 
-FLOWS = {
-    "name: mine\nsteps: [{id: a, ask: tow}]": 'yaml:2:17: step a: ask: unknown role "tow"; did you mean "two"?',
-    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml:2:9: step a: can loop forever: a -> a",
-    "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'yaml:2:27: step a: unknown key "netx"; did you mean "next"?',
-}
-
-
-@pytest.mark.parametrize("text", FLOWS, ids=lambda text: text.partition("a, ")[2])
-def test_wrong_flow_names_file_and_place(tmp_path: Path, text: str) -> None:
+def test_wrong_flow_names_file_and_place(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     (tmp_path / "roles/flows").mkdir()
-    (tmp_path / "roles/flows/mine.yaml").write_text(text)
-    with pytest.raises(DefinitionError) as caught:
+    (tmp_path / "roles/flows/mine.yaml").write_text(FLOW)
+    with pytest.raises(DefinitionError, match=r'mine\.yaml:2:17: step a: ask: unknown role "tow"; did you mean "two"'):
         team.run(flow="mine")
-    assert FLOWS[text] in str(caught.value)
     assert not team.runs.exists()
 
 
