@@ -14,7 +14,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.steps.turn_events import SUMMARY_LENGTH
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 SECRET = "hunter2-hunter2"
 TOKEN = "ghp_0123456789abcdefghij"
@@ -23,6 +23,7 @@ EXACT = re.compile(
 )
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
     assert handoff["summary"] == told
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_secret_is_masked_before_text_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise part of a secret would remain where the text of an event is cut."""
     monkeypatch.setenv("MY_PASSWORD", SECRET)
@@ -70,6 +72,7 @@ def test_secret_is_masked_before_text_is_cut(tmp_path: Path, monkeypatch: pytest
     assert SECRET[:6] not in (report.folder / "events.jsonl").read_text()
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_neither_a_commands_nor_a_tests_environment_has_a_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
