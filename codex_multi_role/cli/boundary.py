@@ -103,7 +103,7 @@ def _keep_traceback() -> str:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="replace", prefix=f"{PROGRAM}-", suffix=".log", delete=False
         ) as file:
-            traceback.print_exc(file=file)
+            traceback.print_exc(file=file)  # noqa: TID251 - to a file
     except OSError:
         return f"Set {DEBUG_VARIABLE}=1 to see the traceback."
     return f"The traceback is in {file.name}. Please report it."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType  # noqa: TID251 - made to clean its texts
 from rich.progress_bar import ProgressBar
 from rich.segment import Segment
 from rich.table import Table

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
-from rich.console import Console, RenderableType
+from rich.console import Console, RenderableType  # noqa: TID251 - draws to a text
 from rich.live import Live
 
 from codex_multi_role.cli.drawing import DrawingConsole, render

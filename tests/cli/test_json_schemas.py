@@ -155,7 +155,8 @@ def _documents(model: type[BaseModel], schema: Json, definitions: Json) -> Itera
         yield from ({key: value for key, value in base.items() if key != left_out} for left_out in base)
         fitting |= {key: base for key in good if not _errors(model, {**base, key: good[key]})}
     for key, base in fitting.items():
-        within = {list: [[each] for each in WRONG], dict: [{"a": each} for each in WRONG]}.get(type(good[key]), [])
+        within: list[Any] = [[each] for each in WRONG] if isinstance(good[key], list) else []
+        within += [{"a": each} for each in WRONG] if isinstance(good[key], dict) else []
         yield from ({**base, key: value} for value in (*WRONG, *within))
 
 

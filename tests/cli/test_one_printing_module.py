@@ -1,14 +1,9 @@
-"""One module prints: whatever a model or a stranger wrote, it controls no terminal and no log."""
+"""One module prints, as ruff sees: whatever a model or a stranger wrote, it controls no terminal and no log."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-import codex_multi_role
 from codex_multi_role.cli.output import (
     JsonLines,
     annotate,
@@ -21,61 +16,6 @@ from codex_multi_role.cli.output import (
 )
 from codex_multi_role.host.workflow_log import command
 from tests.support.workflow_log import read_log
-
-PACKAGE = Path(codex_multi_role.__file__).parent
-PRINTING = {"click": {"echo", "secho", "echo_via_pager"}, "traceback": {"print_exc", "print_exception"}}
-PRINTING |= {"logging": {"StreamHandler", "basicConfig"}, "warnings": {"warn"}}
-STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
-OWN_PROTOCOL = {
-    "checks/plugins/codex_multi_role_python.py": "its parent reads JSON",
-    "extensions/research/searching/files_search.py": "its parent reads JSON",
-    "extensions/research/searching/http_search.py": "its parent reads JSON",
-    "extensions/machines/workers/attempt_process.py": "its worker reads JSON, and logs its errors",
-}
-"""Processes of ours whose output another process of ours reads."""
-
-
-def _printing(tree: ast.AST) -> Iterator[ast.Call]:
-    """The calls that print: by their names, or a method of a standard stream."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        match call.func:
-            case ast.Name(id="print" | "Console" | "echo" | "secho"):
-                yield call
-            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in PRINTING.get(module, ()):
-                yield call
-            case ast.Attribute(value=stream, attr="write" | "writelines") if _is_stream(stream):
-                yield call
-
-
-def _is_stream(node: ast.expr) -> bool:
-    match node:
-        case ast.Attribute(value=ast.Name(id="sys"), attr=name):
-            return name in STREAMS
-        case ast.Attribute(value=inner, attr="buffer"):
-            return _is_stream(inner)
-    return False
-
-
-def _goes_elsewhere(call: ast.Call) -> bool:
-    return any(each.arg == "file" for each in call.keywords)
-
-
-def test_only_one_module_prints() -> None:
-    """A drawing is printed by its console, which cleans its texts."""
-    found = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        for call in _printing(ast.parse(path.read_text()))
-        if not _goes_elsewhere(call)
-    }
-    assert found - OWN_PROTOCOL.keys() == {"cli/output.py"}
-
-
-@pytest.mark.extensions
-def test_every_reason_is_still_needed() -> None:
-    for name in OWN_PROTOCOL:
-        assert [*_printing(ast.parse((PACKAGE / name).read_text()))], name
-
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202eb\u2066\u200f\u061c\udce9\r\nerror: forged"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import errno
 import os
 import signal
@@ -15,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-import codex_multi_role
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host.own_python import Lifetime, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
@@ -23,28 +21,8 @@ from tests.support.checks import MakeContext, make_context
 from tests.support.starts import recorded_starts
 
 __all__ = ["make_context"]
-PACKAGE = Path(codex_multi_role.__file__).parent
 SECONDS = 60.0
 LOOK_SECONDS = 0.1
-
-
-def _names_own_python(tree: ast.AST) -> bool:
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr in ("executable", "_base_executable"))
-        or (
-            isinstance(node, ast.ImportFrom)
-            and node.module == "sys"
-            and "executable" in {each.name for each in node.names}
-        )
-        or (isinstance(node, ast.Constant) and node.value == "executable")
-        for node in ast.walk(tree)
-    )
-
-
-def test_one_module_names_our_python() -> None:
-    modules = PACKAGE.rglob("*.py")
-    found = [str(path.relative_to(PACKAGE)) for path in modules if _names_own_python(ast.parse(path.read_bytes()))]
-    assert found == ["host/own_python.py"]
 
 
 def _start_worker(folder: Path, _: MakeContext) -> None:

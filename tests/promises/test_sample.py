@@ -32,11 +32,6 @@ UNSAFE = function_of(_refuse_text)
 UNFIT = constant(paths, "REFUSED_TEXT", "")
 
 
-class Unloadable:
-    def __reduce__(self) -> tuple[type[int], tuple[str]]:
-        return int, ("not a number",)
-
-
 def _breakage_of(clause: str) -> Breakage:
     return next(breakage for breakage in BREAKAGES if breakage.clause == clause)
 
@@ -95,18 +90,7 @@ def test_change_that_does_not_fit_is_refused(change: Change, problem: str) -> No
 
 
 @pytest.mark.long
-def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
-    """Others change nothing, do not fit their symbol, or do not run."""
-    noticed = _breakage_of("`..` leads nowhere")
-    changes: dict[str, Change] = {
-        "harmless": replaced(_refuse_text, lambda refuse, relative: refuse(relative)),
-        "unfit": UNFIT,
-        "no import": constant(paths, "MAX_NAME_BYTES", Unloadable()),
-    }
-    said = {}
-    for name, change in changes.items():
-        (tmp_path / name).mkdir()
-        said[name] = attempt(replace(noticed, change=change), tmp_path / name).wrong
-    assert f"{noticed.tests[0]} passed" in said["harmless"]
-    assert "assigns no REFUSED_TEXT" in said["unfit"]
-    assert "did not run" in said["no import"]
+def test_breakage_that_changes_nothing_is_not_noticed(tmp_path: Path) -> None:
+    noticed = _breakage_of(SAMPLE[0])
+    harmless = replaced(_refuse_text, lambda refuse, relative: refuse(relative))
+    assert f"{noticed.tests[0]} passed" in attempt(replace(noticed, change=harmless), tmp_path).wrong

@@ -26,7 +26,7 @@ from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, RenderableType  # noqa: TID251 - a type
 
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125

@@ -43,7 +43,7 @@ def main(descriptor: int) -> int:
         store = open_known_store(database, order["store"])  # its folder may have been unmounted meanwhile
         _work(database, QueuedRuns(database, order["max_crashes"]), store, order, draining)
     except CodexMultiRoleError as error:
-        sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
+        sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")  # noqa: TID251 - its worker logs it
         return int(error.exit_code)
     return int(ExitCode.GOAL_REACHED)
 
