@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 from mypy import api
@@ -17,6 +16,8 @@ import codex_multi_role
 from codex_multi_role.option import Use
 from codex_multi_role.run_options import all_options, options_with
 from tests.docs.pages import HOW_TO_ADD, blocks, page_names
+
+pytestmark = pytest.mark.real
 
 STARTED = {
     "run": {*all_options(), "on_event", "ask_person", "team"},
@@ -62,59 +63,59 @@ RIGHT_CALLS = """
 """
 
 
-def checked(folder: Path) -> str:
-    """What strict mypy reports of the files in ``folder``."""
-    found, problems, _ = api.run(["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(folder)])
+PYTHON = [
+    (page, block)
+    for page in page_names()
+    if page != HOW_TO_ADD  # its exercise changes our own classes
+    for block in blocks(page)
+    if block.language == "python"
+]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What strict mypy says of each file, in one run: most of it is reading the package."""
+    folder = tmp_path_factory.mktemp("typed")
+    names = f"from codex_multi_role import {', '.join((*COMPLETED, *STARTED))}, RunOptions, answer\n"
+    keywords = "from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords\n"
+    revealed = [*COMPLETED, *STARTED, "ResumeKeywords()", "ForkKeywords()"]
+    texts = {f"block_{number}_{re.sub('[^a-z]', '_', page)}": block.text for number, (page, block) in enumerate(PYTHON)}
+    texts |= {"right": names + textwrap.dedent(RIGHT_CALLS), "wrong": names + "\n".join(WRONG_CALLS)}
+    texts["completed"] = names + keywords + "\n".join(f"reveal_type({name})" for name in revealed)
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    said, problems, _ = api.run(["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(folder)])
     assert problems == ""
-    return found
+    return {name: "\n".join(line for line in said.splitlines() if f"/{name}.py:" in line) for name in texts}
 
 
-@pytest.mark.real
 @pytest.mark.extensions
-def test_python_of_every_page_passes_a_type_checker(tmp_path: Path) -> None:
-    pages = [page for page in page_names() if page != HOW_TO_ADD]  # its exercise changes our own classes
-    python = [(page, block) for page in pages for block in blocks(page) if block.language == "python"]
-    assert len(python) > 8
-    for number, (page, block) in enumerate(python):
-        (tmp_path / f"block_{number}_{re.sub(r'[^a-z]', '_', page)}.py").write_text(block.text)
-    assert checked(tmp_path).startswith("Success"), checked(tmp_path)
+def test_python_of_every_page_passes_a_type_checker(found: dict[str, str]) -> None:
+    assert len(PYTHON) > 8
+    assert [said for name, said in found.items() if name.startswith("block_") and said] == []
 
 
-@pytest.mark.real
-def test_editor_knows_every_argument(tmp_path: Path) -> None:
+def test_editor_knows_every_argument(found: dict[str, str]) -> None:
     """All of them by the names that Python uses, no others, and what each accepts."""
-    lines = [f"from codex_multi_role import {', '.join(COMPLETED)}", *(f"reveal_type({name})" for name in COMPLETED)]
-    (tmp_path / "completed.py").write_text("\n".join(lines))
-    revealed = re.findall(r'Revealed type is "def \((.*)\) -> ', checked(tmp_path))
-    for name, parameters in zip(COMPLETED, revealed, strict=True):
+    revealed = re.findall(r'Revealed type is "def \((.*)\) -> ', found["completed"])
+    for name, parameters in zip(COMPLETED, revealed, strict=False):
         made: type[BaseModel] = getattr(codex_multi_role, name)
         assert set(re.findall(r"(\w+): ", parameters)) == set(made.model_fields), name
         assert "Any" not in parameters.replace("output_schema: Any", "")
         assert "**" not in parameters
 
 
-@pytest.mark.real
 @pytest.mark.extensions
-def test_editor_knows_every_option_of_a_run(tmp_path: Path) -> None:
-    lines = [f"from codex_multi_role import {', '.join(STARTED)}", *(f"reveal_type({name})" for name in STARTED)]
-    lines += ["from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords"]
-    lines += [f"reveal_type({name}())" for name in ("ResumeKeywords", "ForkKeywords")]
-    (tmp_path / "completed.py").write_text("\n".join(lines))
-    *functions, resumed, forked = re.findall(r'Revealed type is "(.*)"', checked(tmp_path))
+def test_editor_knows_every_option_of_a_run(found: dict[str, str]) -> None:
+    *functions, resumed, forked = re.findall(r'Revealed type is "(.*)"', found["completed"])[len(COMPLETED) :]
     for (name, arguments), revealed in zip(STARTED.items(), functions, strict=True):
         assert {*re.findall(r"(\w+)'?\??: ", revealed)} - {"options"} >= arguments, name
     assert set(re.findall(r"'(\w+)'\??: ", resumed)) == {*options_with(Use.RESUME)}
     assert set(re.findall(r"'(\w+)'\??: ", forked)) == {*options_with(Use.FORK)}
 
 
-@pytest.mark.real
-def test_type_checker_accepts_what_people_write_and_refuses_the_rest(tmp_path: Path) -> None:
-    names = f"from codex_multi_role import {', '.join((*COMPLETED, *STARTED))}, RunOptions, answer\n"
-    (tmp_path / "right.py").write_text(names + textwrap.dedent(RIGHT_CALLS))
-    (tmp_path / "wrong.py").write_text(names + "\n".join(WRONG_CALLS))
-    found = checked(tmp_path)
-    refused = re.findall(r"wrong\.py:(\d+): error: .*\[([a-z-]+)\]$", found, re.MULTILINE)
-    assert list(dict.fromkeys(refused)) == [(str(line), code) for line, code in enumerate(WRONG_CALLS.values(), 2)], (
-        found
-    )
-    assert "right.py" not in found, found
+def test_type_checker_accepts_what_people_write_and_refuses_the_rest(found: dict[str, str]) -> None:
+    refused = re.findall(r"wrong\.py:(\d+): error: .*\[([a-z-]+)\]$", found["wrong"], re.MULTILINE)
+    expected = [(str(line), code) for line, code in enumerate(WRONG_CALLS.values(), 2)]
+    assert list(dict.fromkeys(refused)) == expected, found["wrong"]
+    assert found["right"] == ""
