@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from operator import methodcaller
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
@@ -136,8 +135,8 @@ WHOLE_NUMBER_OR_TEXT = BeforeValidator(_a_whole_number_or_text)
 """The last annotation of each field for numbers: pydantic would convert texts such as ``1_0``, and booleans."""
 
 
-DAY = BeforeValidator(partial(_unless, int | float, wanted="a date such as 2026-11-23"))
-"""The annotation of a date: pydantic would take a number for seconds since 1970."""
+# Pydantic would take a number for seconds since 1970.
+DAY = BeforeValidator(lambda value: _unless(int | float, value, "a date such as 2026-11-23"))
 
 
 def check_glob(glob: str) -> str:
