@@ -67,6 +67,7 @@ FUNCTIONS: dict[str, Blocks] = {
     "wait": lacks(1),
     "self._inbox.put": lacks(2),
 }
+LAST_NAMES = METHODS.keys() | {name.rpartition(".")[2] for name in FUNCTIONS}
 OF_FUTURES = ("result", "exception")
 WAITS_AT_ITS_END = ("Popen", "PoolExecutor")
 PAUSES = ("sleep", "wait", "acquire", "select", "next_message")
@@ -86,10 +87,12 @@ def waits(tree: ast.AST, *, has_futures: bool = True) -> Iterator[tuple[int, int
 
 
 def blocks(call: ast.Call, has_futures: bool) -> bool:
-    name = ast.unparse(call.func)
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    known = FUNCTIONS.get(name) or METHODS.get(method)
-    return known is not None and known(call) and (has_futures or method not in OF_FUTURES)
+    last = getattr(call.func, "attr", "") or getattr(call.func, "id", "")
+    if last not in LAST_NAMES:
+        return False
+    of_method = METHODS.get(last) if isinstance(call.func, ast.Attribute) else None
+    known = FUNCTIONS.get(ast.unparse(call.func)) or of_method
+    return known is not None and known(call) and (has_futures or last not in OF_FUTURES)
 
 
 def waits_at_its_end(expression: ast.expr) -> bool:
