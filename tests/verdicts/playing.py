@@ -28,6 +28,7 @@ from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import Play, Result, Said, Script, Walked
 from tests.support.teams import with_traceback
 
+WORKFLOWS = Path(__file__).parent / "workflows"
 COUNTS: Json = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
 UNSTATED: Mapping[str, Json] = {
     "command": {
@@ -46,7 +47,8 @@ class Answers:
 
     ``playbook``: the file's ``roles``, as in a playbook. ``checks`` and ``merges`` by step, as in `Script`; a result
     with a ``when`` is that of the items for which the condition holds. ``reviews``: in order; in the file a mapping
-    each. ``files``: programs in the workspace of a run on the real binary, where the checks really run.
+    each. ``files``: programs in the workspace of a run on the real binary, where the checks really run; ``leaves``: its
+    files afterwards. ``ends``: the exit code, and the outcome unless the rules leave it open.
     """
 
     playbook: Playbook
@@ -55,6 +57,9 @@ class Answers:
     reviews: Sequence[Said] = ()
     inputs: Json = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    leaves: Mapping[str, str] = field(default_factory=dict)
+    ends: Sequence[int | str] = (0,)
+    on_binary: bool = False
 
     @classmethod
     def load(cls, path: Path) -> Answers:
@@ -62,6 +67,9 @@ class Answers:
         roles = yaml.safe_dump({"name": path.stem, "roles": content.pop("roles", {})})
         reviews = [Said(**each) for each in content.pop("reviews", ())]
         return cls(playbook=Playbook.parse(roles, path), reviews=reviews, **content)
+
+    def expects(self, exit_code: int, outcome: str) -> bool:
+        return [*self.ends] == [exit_code, outcome][: len(self.ends)]
 
 
 def walk(
