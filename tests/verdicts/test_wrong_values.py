@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +23,14 @@ from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render_text
 from codex_multi_role.catalog.value_uses import path_text
-from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
+from codex_multi_role.checks import find_check
+from codex_multi_role.errors import DefinitionError, Ending, RoleFailed, UsageError
 from codex_multi_role.flow import AnswerWays, ExpectedAnswer, new_state
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.ask import Ask
+from tests.support.checks import MakeContext, make_context
 from tests.support.console import console
 from tests.support.flows import CATALOG, flows_of
 from tests.support.scripted import Play, Script, Walked
@@ -36,6 +38,7 @@ from tests.support.teams import Record, TeamFolder, say, with_flow
 from tests.support.teams import read as read_json
 from tests.verdicts.playing import WORKFLOWS, Answers, read, reply_of, walk
 
+__all__ = ["make_context"]
 DATA: Record = yaml.safe_load(Path(__file__).with_name("wrong_values.yaml").read_text(encoding="utf-8"))
 SAMPLES: Record = json.loads((Path(__file__).parents[1] / "samples/small-model-answers.json").read_text("utf-8"))
 ROWS: Sequence[Record] = DATA["reads"]
@@ -125,6 +128,17 @@ def test_schema_that_contradicts_a_template_is_found_before_a_run(row: Record, t
     assert f"{place}{row['before']}" in found
     assert bool(found) == bool(row["before"])
     assert not found or "catalog.yaml" in found.rpartition("(")[2]
+
+
+@pytest.mark.parametrize("row", DATA["options"], ids=lambda row: f"{row['check']}: {row['says']}")
+def test_wrong_option_is_named_and_nothing_starts(row: Record, make_context: MakeContext) -> None:
+    context = replace(make_context({}), options=row["with"])
+    with pytest.raises(UsageError) as caught:
+        find_check(row["check"])(context)
+    assert str(caught.value).startswith(f"check {row['check']}: {row['says']}")
+    assert caught.value.hint
+    assert row.get("hint", "") in caught.value.hint
+    assert not context.folder.exists()
 
 
 def test_table_has_every_filter_and_test_of_the_sandbox() -> None:
