@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
 from jinja2 import nodes
 
 from codex_multi_role import RunReport
@@ -36,12 +35,12 @@ from tests.support.flows import CATALOG, flows_of
 from tests.support.scripted import Play, Script, Walked
 from tests.support.teams import Record, TeamFolder, say, with_flow
 from tests.support.teams import read as read_json
+from tests.support.wrong_values import TABLE
 from tests.verdicts.playing import WORKFLOWS, Answers, read, reply_of, walk
 
 __all__ = ["make_context"]
-DATA: Record = yaml.safe_load(Path(__file__).with_name("wrong_values.yaml").read_text(encoding="utf-8"))
 SAMPLES: Record = json.loads((Path(__file__).parents[1] / "samples/small-model-answers.json").read_text("utf-8"))
-ROWS: Sequence[Record] = DATA["reads"]
+ROWS: Sequence[Record] = TABLE["reads"]
 VALUES: tuple[object, ...] = (
     *("two words", "", "7", 7, 0, 1.5, True, False, None, ["b", "a"], [3, 1], [], [[1, 2]], [None], [{}]),
     *([{"k": "x", "n": 2}, {"k": "y", "n": 1}], {"k": "x", "n": 2}, {}),
@@ -130,7 +129,7 @@ def test_schema_that_contradicts_a_template_is_found_before_a_run(row: Record, t
     assert not found or "catalog.yaml" in found.rpartition("(")[2]
 
 
-@pytest.mark.parametrize("row", DATA["options"], ids=lambda row: f"{row['check']}: {row['says']}")
+@pytest.mark.parametrize("row", TABLE["options"], ids=lambda row: f"{row['check']}: {row['says']}")
 def test_wrong_option_is_named_and_nothing_starts(row: Record, make_context: MakeContext) -> None:
     context = replace(make_context({}), options=row["with"])
     with pytest.raises(UsageError) as caught:
@@ -150,7 +149,7 @@ def test_table_has_every_filter_and_test_of_the_sandbox() -> None:
 
 # Values that only a step knows.
 
-EVERY: Mapping[str, Record] = {row["name"]: row for row in DATA["values"]}
+EVERY: Mapping[str, Record] = {row["name"]: row for row in TABLE["values"]}
 INNER: Json = {"name": "inner", "inputs": {"n": 1}, "steps": [{"id": "last", "ask": "two"}]}
 PLAN: Json = {"id": "plan", "ask": "one"}
 
@@ -303,7 +302,7 @@ class Played:
     wrong: WrongFirst = field(init=False)
 
     def end(self) -> tuple[str, Ending]:
-        flow = DATA["flows"][self.case.flow]
+        flow = TABLE["flows"][self.case.flow]
         ending = self._ported(flow["workflow"]) if "workflow" in flow else self._own(flow)
         if ending.exit_code == 0:
             return REPAIR if self.wrong.problem else RIGHT, ending
@@ -332,7 +331,7 @@ def team_of(flow: Record, folder: Path) -> TeamFolder:
     return team
 
 
-CASES = [Case(**each) for each in DATA["cases"]]
+CASES = [Case(**each) for each in TABLE["cases"]]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
@@ -350,7 +349,7 @@ def test_wrong_answer_ends_by_the_rules(case: Case, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("case", [case for case in CASES if case.on_binary], ids=lambda case: case.name)
 def test_wrong_answer_ends_alike_on_the_binary(case: Case, tmp_path: Path) -> None:
-    flow = DATA["flows"][case.flow]
+    flow = TABLE["flows"][case.flow]
     team = team_of(flow, tmp_path)
     right = {role: [{"json": each} for each in given] * 3 for role, given in flow["answers"].items()}
     team.plays = {**right, case.role: [{"text": case.answer, "repairs": right[case.role][:1]}, *right[case.role]]}
@@ -387,7 +386,7 @@ def paid_by(*arguments: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("row", DATA["runs"], ids=lambda row: row["fails"])
+@pytest.mark.parametrize("row", TABLE["runs"], ids=lambda row: row["fails"])
 def test_run_that_met_a_wrong_value_pays_only_from_where_it_came(row: Record, tmp_path: Path) -> None:
     team, report = run_with(row, tmp_path)
     assert [role for role, *_ in team.turns()] == ["planner"]
@@ -407,7 +406,7 @@ def test_run_that_met_a_wrong_value_pays_only_from_where_it_came(row: Record, tm
 @pytest.mark.real
 def test_fork_can_start_at_the_step_that_failed(tmp_path: Path) -> None:
     """It has started, although its templates could not be filled in."""
-    row = DATA["runs"][0]
+    row = TABLE["runs"][0]
     team, _ = run_with(row, tmp_path)
     steps = [*row["steps"][:2], {"id": "build", "ask": "builder", "prompt": "Do it."}]
     with_flow(team, {"inputs": {"file": str(tmp_path / "value.json")}, "steps": steps})
