@@ -24,7 +24,7 @@ def test_workflows_are_twelve_with_a_good_end_each() -> None:
 @pytest.mark.parametrize("name", PLAYED)
 def test_walk_ends_by_the_rules(name: str, tmp_path: Path) -> None:
     answers = Answers.load(PLAYED[name])
-    ending = walk(PLAYED[name].parents[1], answers, tmp_path).ending
+    ending = walk(PLAYED[name].parents[1], answers, tmp_path)
     assert answers.expects(ending.exit_code, ending.outcome), ending
 
 

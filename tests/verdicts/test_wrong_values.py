@@ -9,8 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ from tests.support.scripted import Play, Script, Walked
 from tests.support.teams import Record, TeamFolder, say, with_flow
 from tests.support.teams import read as read_json
 from tests.support.wrong_values import TABLE
-from tests.verdicts.playing import WORKFLOWS, Answers, read, reply_of, walk
+from tests.verdicts.playing import read
 
 __all__ = ["make_context"]
 SAMPLES: Record = json.loads((Path(__file__).parents[1] / "samples/small-model-answers.json").read_text("utf-8"))
@@ -293,32 +292,17 @@ class WrongFirst:
         return self.right(question)
 
 
-@dataclass
-class Played:
-    """A case in its flow. ``wrong``: the plays of its role."""
-
-    case: Case
-    folder: Path
-    wrong: WrongFirst = field(init=False)
-
-    def end(self) -> tuple[str, Ending]:
-        flow = TABLE["flows"][self.case.flow]
-        ending = self._ported(flow["workflow"]) if "workflow" in flow else self._own(flow)
-        if ending.exit_code == 0:
-            return REPAIR if self.wrong.problem else RIGHT, ending
-        return (FAILED if ending.exit_code == 3 and not self.wrong.problem else ending.outcome), ending
-
-    def _own(self, flow: Record) -> Ending:
-        right: list[Json] = flow["answers"][self.case.role]
-        self.wrong = WrongFirst(self.case.answer, lambda ask: right[min(ask.visit, len(right)) - 1])
-        plays: dict[str, Sequence[Play]] = {**flow["answers"], self.case.role: [self.wrong]}
-        team = team_of(flow, self.folder)
-        return Script(self.folder, plays).walk_loaded("own", *load_team("own", team.folder / "roles"), {}).ending
-
-    def _ported(self, name: str) -> Ending:
-        answers = Answers.load(WORKFLOWS / name / "answers/good.yaml")
-        self.wrong = WrongFirst(self.case.answer, partial(reply_of, answers.playbook))
-        return walk(WORKFLOWS / name, answers, self.folder, {self.case.role: [self.wrong]}).ending
+def play(case: Case, folder: Path) -> tuple[str, str, Ending]:
+    """How the case ends, what its role is told is wrong, and the end of the run."""
+    flow = TABLE["flows"][case.flow]
+    right: list[Json] = flow["answers"][case.role]
+    wrong = WrongFirst(case.answer, lambda ask: right[min(ask.visit, len(right)) - 1])
+    plays: dict[str, Sequence[Play]] = {**flow["answers"], case.role: [wrong]}
+    team = team_of(flow, folder)
+    ending = Script(folder, plays).walk_loaded("own", *load_team("own", team.folder / "roles"), {}).ending
+    if ending.exit_code == 0:
+        return REPAIR if wrong.problem else RIGHT, wrong.problem, ending
+    return (FAILED if ending.exit_code == 3 and not wrong.problem else ending.outcome), wrong.problem, ending
 
 
 def team_of(flow: Record, folder: Path) -> TeamFolder:
@@ -336,10 +320,9 @@ CASES = [Case(**each) for each in TABLE["cases"]]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 def test_wrong_answer_ends_by_the_rules(case: Case, tmp_path: Path) -> None:
-    played = Played(case, tmp_path)
-    end, ending = played.end()
+    end, problem, ending = play(case, tmp_path)
     assert end in case.ends, ending
-    assert case.asked in played.wrong.problem
+    assert case.asked in problem
 
 
 # Six cells on the binary: four answers, and two values that only a step knows.
