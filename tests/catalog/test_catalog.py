@@ -7,6 +7,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.catalogs import TWO_ROLES, Write, message_at
+from tests.support.wrong_values import rows_of
 
 
 def _roles(*entries: str, head: str = "version: 1") -> str:
@@ -87,63 +88,7 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
     assert second.schema_hint == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("roles: []", 'missing key "version"'),
-        (_roles(_A, head="version: 2"), "version: must be 1, not 2"),
-        (_roles(_A, head="version: 1\nrolse: 3"), 'unknown key "rolse"; did you mean "roles"?'),
-        ("version: 1\nroles: []", "roles: must not be empty"),
-        (
-            _roles(_A, "name: b, prompt_text: B, prompt_flags: {allow_wirte: true}"),
-            'role b: prompt_flags: unknown key "allow_wirte"; did you mean "allow_write"?',
-        ),
-        (
-            _roles(_A, head="version: 1\ndefaults: {behaviors: {can_finnish: true}}"),
-            'defaults.behaviors: unknown key "can_finnish"; did you mean "can_finish"?',
-        ),
-        (
-            _roles(_A, head="version: 1\ngeneral_prompts: {role_heder: x}"),
-            'general_prompts: unknown key "role_heder"; did you mean "role_header"?',
-        ),
-        (
-            _roles(_A, head="version: 1\ngeneral_prompts: {goal_section: Goal}"),
-            "general_prompts.goal_section: must hold {goal}",
-        ),
-        (_roles("prompt_text: A"), 'roles[0]: missing key "name"'),
-        (_roles("name: a"), 'role a: missing key "prompt_text"'),
-        (_roles("name: a, prompt_text: ' '"), 'role a: missing key "prompt_text"'),
-        (_roles("name: ../a, prompt_text: A"), 'role ../a: name: "../a" cannot be a name: use up to 64 of A-Z a-z 0-'),
-        (_roles(_A, "name: A, prompt_text: B"), 'role A: name: "A" is taken by the role "a"'),
-        (
-            _roles("name: a.2, prompt_text: A", _A),
-            'role a.2: name: "a.2" is what a second process of "a" is called',
-        ),
-        (_roles("name: a, prompt_file: p.txt"), "role a: prompt_file: {folder}/p.txt: cannot be read: No such file o"),
-        (_roles("role_file: r.yaml"), "role r: role_file: {folder}/r.yaml: cannot be read: No such file or directory"),
-        (_roles(_A, "name: b, prompt_text: B, depends_on: [aa]"), 'role b: depends_on[0]: unknown role "aa"; did'),
-        (
-            _roles("name: a, prompt_text: A, depends_on: [a]"),
-            "role a: depends_on: the roles wait for each other: a -> a",
-        ),
-        (
-            _roles(f"{_A}, schema_hint_template: palnner", head="version: 1\nschema_hints: {planner: x}"),
-            'role a: schema_hint_template: unknown schema hint "palnner"; did you mean "planner"?',
-        ),
-        (_roles("name: a, prompt_text: A, limits: {idle_seconds: 0}"), "role a: limits.idle_seconds: must be more th"),
-        (_roles(f"{_A}, sandbox: none"), 'role a: sandbox: must be "read-only", "workspace-write" or "danger-full-ac'),
-        (_roles("name: a, prompt_text: A, skills: ['']"), "role a: skills[0]: must not be empty"),
-        (_roles(f"{_A}, tools: ask"), 'role a: tools: must be a list, not "ask"'),
-        (_roles(f"{_A}, tools: [saerch]"), 'role a: tools[0]: unknown tool "saerch"; did you mean "search"?'),
-        (_roles(f"{_A}, tools: [ask, search, ask]"), 'role a: tools[2]: "ask" is listed twice'),
-        (_roles("name: a, prompt_text: A, output_schema: [1]"), "role a: output_schema: must be a JSON Schema, or th"),
-        (
-            _roles("name: a, prompt_text: A, output_schema: {properties: {x: {type: strin}}}"),
-            "role a: output_schema.properties.x.type: not a valid JSON Schema: 'strin' is not",
-        ),
-        (_roles(f"{_A}, output_schema: s.json"), "role a: output_schema: {folder}/s.json: cannot be read: No such fi"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "message"), rows_of("definitions", "catalog", "before"))
 def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: str, message: str) -> None:
     path = write(text)
     with pytest.raises(DefinitionError) as caught:
@@ -151,28 +96,7 @@ def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: st
     assert message_at(path, caught.value).startswith(message.replace("{folder}", str(tmp_path)))
 
 
-@pytest.mark.parametrize(
-    ("role", "message"),
-    [
-        ("prompt_text: A\nnaem: a", 'unknown key "naem"; did you mean "name"?'),
-        ("prompt_text: A\nrole_file: x.yaml", 'unknown key "role_file"; did you mean "prompt_file"?'),
-        (
-            "prompt_text: A\nbehaviors: {timeout_policy: ' '}",
-            "behaviors.timeout_policy: must not be empty",
-        ),
-        ("prompt_file: p.txt", "prompt_file: {folder}/p.txt: cannot be read"),
-        ("prompt_text: A\ndepends_on: [c]", 'depends_on[0]: unknown role "c"'),
-        ("prompt_text: A\ndepends_on: [b]", "depends_on: the roles wait for each other: a -> b -> a"),
-        ("prompt_text: A\nschema_hint_template: t", 'schema_hint_template: unknown schema hint "t"'),
-        (
-            "prompt_text: A\noutput_schema: {type: 1}",
-            "output_schema.type: not a valid JSON Schema: 1 is not valid under any of the giv",
-        ),
-        ("prompt_text: A\nname: c", 'role a: name: "a", but {folder}/roles/a.yaml says "c"'),
-        ("- a", 'must be a mapping, not ["a"]'),
-        ("a: 1\na: 2", 'duplicate key "a"'),
-    ],
-)
+@pytest.mark.parametrize(("role", "message"), rows_of("definitions", "role", "before"))
 def test_mistakes_in_a_role_file_name_that_file(tmp_path: Path, write: Write, role: str, message: str) -> None:
     file = write(role, "roles/a.yaml")
     path = write(_roles("name: a, role_file: roles/a.yaml", "name: b, prompt_text: B, depends_on: [a]"))

@@ -9,6 +9,7 @@ from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_f
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.catalogs import Write, message_at
+from tests.support.wrong_values import rows_of
 
 _TESTGEN = """\
 description: Tests for a file.
@@ -74,64 +75,7 @@ def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -
     assert ('did you mean "cycles"?' in str(caught.value)) == name.startswith("cy")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name: x\nsteps: [{ask: planner}]", 'name: "x", but a flow has its file\'s name, "f"'),
-        ("stpes: []", 'unknown key "stpes"; did you mean "steps"?'),
-        ("steps: []", "steps: must not be empty"),
-        ("steps: [{asks: planner}]", 'steps[0]: unknown key "asks"; did you mean "ask"?'),
-        ("steps: [{ask: planer}]", 'step planer: ask: unknown role "planer"; did you mean "planner"?'),
-        ("steps: [{id: a}]", "step a: give exactly one of ask, check, review, call"),
-        ("steps: [{ask: planner, check: x}]", "step planner: give exactly one of ask, check, review, call"),
-        ("steps: [{ask: '*'}]", 'step *: a step that asks "*" needs an id'),
-        ("steps: [{ask: planner, id: 'a b'}]", 'step a b: id: "a b" cannot be a name: use up to 64 of A-Z a-z 0-9 _'),
-        ("steps: [{id: r, review: ok?, with: {a: 1}}]", "step r: with belongs to ask"),
-        ("steps: [{ask: planner, max_visits: 0}]", "step planner: max_visits: must be at least 1, not 0"),
-        ("steps: [{ask: planner}, {ask: planner}]", 'step planner: id: "planner" is the id of an earlier step'),
-        (
-            "steps: [{ask: planner, next: [{to: planer}]}]",
-            'step planner: next[0].to: unknown step "planer"; did you mean "planner"?',
-        ),
-        ("steps: [{ask: planner, next: [{to: planner, end: x}]}]", "step planner: next[0]: give either to or end"),
-        ("steps: [{ask: planner, next: [{when: 'true'}]}]", "step planner: next[0]: give either to or end"),
-        ("steps: [{ask: planner, next: [{to: planner, exit: 0}]}]", "step planner: next[0]: exit belongs to end"),
-        ("steps: [{ask: planner, next: [{end: x, exit: 2}]}]", "step planner: next[0].exit: must be 0 or 1, not 2"),
-        ("steps: [{check: c, with_: {a: 1}}]", 'step c: unknown key "with_"; did you mean "with"?'),
-        ("steps: [{check: c, for_each: [1], as_: a}]", 'step c: unknown key "as_"; did you mean "as"?'),
-        ("steps: [{ask: planner, next: [{end: x, wen: y}]}]", 'step planner: next[0]: unknown key "wen"; did you mea'),
-        (
-            "steps: [{ask: planner, next: [{end: x}, {to: planner}]}]",
-            "step planner: next[0]: when is missing; without it the entries after this one ar",
-        ),
-        ("steps: [{ask: planner, next: [{when: '1 <', end: x}]}]", "step planner: next[0].when: the expression ends"),
-        (
-            "steps: [{ask: planner, next: [{when: 'steps.planer.done', end: x}]}]",
-            'step planner: next[0].when: unknown step "planer"; did you mean "planner"?',
-        ),
-        (
-            "steps: [{ask: planner, next: [{when: 'cylce < 3', end: x}]}]",
-            'step planner: next[0].when: unknown template name "cylce"; did you mean "cycle"?',
-        ),
-        (
-            "inputs: {limit: 1}\nsteps: [{check: c, with: {a: [{b: '{{ inputs.limt }}'}]}}]",
-            'step c: with.a[0].b: unknown input "limt"; did you mean "limit"?',
-        ),
-        ("steps: [{check: c, with: {a: '{{ roles.planer }}'}}]", 'step c: with.a: unknown role "planer"; did you'),
-        ("steps: [{check: c, with: {a: '{{ x'}}]", "step c: with.a: the expression ends too early"),
-        ("inputs: {a-b: 1}\nsteps: [{ask: planner}]", 'inputs.a-b: must be a text of the form ^[A-Za-z_][A-Za-z0-9_]'),
-        ("inputs: {a: {type: int}}\nsteps: [{ask: planner}]", 'inputs.a.type: must be "string", "integer", "number",'),
-        ("inputs: {a: {tpye: path}}\nsteps: [{ask: planner}]", 'inputs.a: unknown key "tpye"; did you mean "type"?'),
-        ("inputs: {a: {type: integer, default: x}}\nsteps: [{ask: planner}]", "inputs.a: the default 'x' is not"),
-        ("inputs: {a: {required: true, default: x}}\nsteps: [{ask: planner}]", "inputs.a: a required input has no use"),
-        ("inputs: {a: {type: list, default: {b: 1}}}\nsteps: [{ask: planner}]", "inputs.a: the default {'b': 1} is"),
-        ("inputs: {a: {default: c, choices: [a, b]}}\nsteps: [{ask: planner}]", "inputs.a: the default 'c' must be"),
-        ("inputs: {a: {default: c, minimum: 1}}\nsteps: [{ask: planner}]", "inputs.a: minimum and maximum belong to a"),
-        ("goal: {min_length: 0}\nsteps: [{ask: planner}]", "goal.min_length: must be at least 1, not 0"),
-        ("inputs: {a: {b: 1}}\nsteps: [{ask: planner}]", 'inputs.a: unknown key "b"'),
-        ("inputs: {a: &x {default: *x}}\nsteps: [{ask: planner}]", "*x contains itself"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "message"), rows_of("definitions", "flow", "before"))
 def test_every_mistake_names_file_and_key(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, text: str, message: str
 ) -> None:

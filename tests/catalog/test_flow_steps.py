@@ -57,53 +57,6 @@ def test_every_key_of_the_language_is_read(tmp_path: Path, write: Write, two_rol
     assert flow.vars.keys() == {"rounds", "note"}
 
 
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        ("{check: c, for_each: [1], as: steps}", 'step c: as: "steps" is what templates call something else'),
-        ("{check: c, for_each: [1], as: index}", 'step c: as: "index" is what templates call something else'),
-        ("{check: c, for_each: [1, 2], max_items: 1}", "step c: for_each: has 2 items, more than max_items, 1"),
-        (
-            "{check: c, for_each: files, max_items: 1}",
-            'step c: for_each: must be a list, or one whole {{ … }} that gives it, not "files"',
-        ),
-        (
-            "{check: c, for_each: '{{ a }}, b', max_items: 1}",
-            "step c: for_each: must be a list, or one whole {{ … }} that",
-        ),
-        ("{check: c, for_each: '{{ a', max_items: 1}", "step c: for_each: the expression ends too early"),
-        ("{check: c, for_each: '{{ $ }}', max_items: 1}", 'step c: for_each: unexpected character "$"'),
-        ("{check: c, for_each: '{{ 1 + }}', max_items: 1}", "step c: for_each: the expression ends too early"),
-        (
-            "{check: c, for_each: [1], concurrency: many}",
-            "step c: concurrency: must be a number from 1 to 64, or one whole {{ … }} that gi",
-        ),
-        (
-            "{check: c, for_each: [1], concurrency: '{{ a }}{{ b }}'}",
-            "step c: concurrency: must be a number from 1 to 64, or one whole {{ … }} that gi",
-        ),
-        ("{check: c, for_each: [1], concurrency: 65}", "step c: concurrency: must be at most 64 or text, not 65"),
-        ("{check: c, set: {x: 1}}", 'step c: set: unknown run variable "x"'),
-        (
-            "{check: c, set: {ruonds: 1}}",
-            'step c: set: unknown run variable "ruonds"; did you mean "rounds"?',
-        ),
-        ("{check: a, next: [{end: x}]}, {check: b}", "step b: never reached: b"),
-        (
-            "{check: a, next: [{to: c}]}, {check: b, next: [{to: d}]}, {check: c, next: [{end: x}]}, {check: d}",
-            "step b: never reached: b, d",
-        ),
-    ],
-)
-def test_what_is_wrong_with_steps_names_file_and_key(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, steps: str, message: str
-) -> None:
-    path = write(f"vars: {{rounds: 0}}\nsteps: [{steps}]", "flows/f.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flow("f", tmp_path, two_roles)
-    assert message_at(path, caught.value).startswith(message)
-
-
 def test_steps_are_reached_by_any_entry_and_by_falling_through(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
 ) -> None:

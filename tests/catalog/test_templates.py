@@ -16,6 +16,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ANY, ValueType, fields_named
 from tests.support.catalogs import problem_of
+from tests.support.wrong_values import rows_of
 
 HERE = Place(Path("here"))
 _CONTEXT = {
@@ -123,68 +124,7 @@ def test_mappings_keys_come_before_its_methods() -> None:
     assert evaluate("steps.items.values | length == 1", context, "here")
 
 
-@pytest.mark.parametrize(
-    ("template", "problem"),
-    [
-        ("{{ missing }}", '"missing" has no value'),
-        ("{{ inputs.limti }}", '"limti" has no value'),
-        ("x {{ inputs.limti }}", '"limti" has no value'),
-        ("{{ [missing] }}", '"missing" has no value'),
-        ("{{ inputs.limit / 0 }}", "division by zero"),
-        ("{{ goal.__class__.__mro__ }}", "unsafe"),
-        ("{{ ''.__class__ }}", "unsafe"),
-        ("x{{ steps.plan['items'].append(1) }}", "unsafe"),
-        ("{{ inputs.update }}", "unsafe"),
-        ("{{ inputs.keys }}", '"keys" has no value'),
-        ("Do {{ goal.title }}", '"title" has no value'),
-        ("{{ [goal] | map(attribute='title') | list }}", '"title" has no value'),
-        ("{{ goal.title | upper }}", '"title" has no value'),
-        ("{{ range }}", "not a value that YAML can hold"),
-        ("Use {{ range }}", "not a value that YAML can hold"),
-        ("{{ joiner(',') | lower }}{{ cycler(1) | lower }}", "not a value that YAML can hold"),
-        ("{{ cycler(1) | lower }}", "not a value that YAML can hold"),
-        ("{{ '{}'.format(cycler(1)) }}", "not a value that YAML can hold"),
-        ("{{ '%s' % cycler(1) }}", "not a value that YAML can hold"),
-        ("{{ cycler(1) ~ '' }}", "not a value that YAML can hold"),
-        ("{{ 'x' * 1048570 }}{{ goal * 3 }}", "gives more than 1048576 characters"),
-        ("x{{ ['x' * 1000000, 'x' * 1000000] }}", "gives more than 1048576 characters"),
-        ("{{ ['x' * 1000000] * 17 }}", "gives more than 16777216 characters"),
-        ("{{ (['x' * 1000000] * 9) | join }}", "would be larger than"),
-        ("{{ ('x' * 1000000) | replace('x', goal) }}", "would be larger than"),
-        ("{{ ('x' * 1000000).replace('x', goal) }}", "would be larger than"),
-        (
-            "{% set n = namespace(t=goal) %}{% for i in range(60) %}{% set n.t = n.t + n.t %}{% endfor %}",
-            "would be larger than",
-        ),
-        (
-            "{% set n = namespace(t=goal) %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}",
-            "gives more than",
-        ),
-        ("{{ range(1000000) }}", "too big"),
-        ("{{ [range(99999)] * 999 }}", "gives more than"),
-        ("{{ 'x' * 100000000 }}", "would be larger than"),
-        ("{{ 100000000 * [1] }}", "would be larger than"),
-        ("{{ 9 ** 99999 }}", "would be too large"),
-        ("{{ range(10 ** 9) }}", "too big"),
-        ("{{ 'x'.ljust(10 ** 9) }}", "would be larger than"),
-        ("{{ 'x' | center(10 ** 9) }}", "would be larger than"),
-        ("{{ [0] | slice(10 ** 9) | list }}", "would be larger than"),
-        ("{{ '%1000000000d' % 1 }}", "the format is too wide"),
-        ("{{ '%*d' | format(10 ** 9, 1) }}", "the format is too wide"),
-        ("{{ '%(a)1000000000d' | format(a=1) }}", "the format is too wide"),
-        ("{{ '{:>1000000000}'.format(1) }}", "the format is too wide"),
-        ("{{ '{0:x>1000000000}'.format(1) }}", "the format is too wide"),
-        ("{{ '{:{width}}'.format(1, width=10 ** 9) }}", "the format is too wide"),
-        ("{{ '{0.__class__}'.format(goal) }}", "unsafe"),
-        ("{{ goal | attr('__class__') }}", "unsafe"),
-        ("{{ [goal] | map(attribute='__class__') | list }}", "unsafe"),
-        ("{{ cycler.__init__.__globals__ }}", "unsafe"),
-        ("{% for i in range(99999) %}{{ 'x' * 99 }}{% endfor %}", "gives more than"),
-        ("{{ goal", "the expression ends too early"),
-        ("{{ 'x' | random }}", 'unknown filter "random"'),
-        ("{% include 'x' %}", "no loader"),
-    ],
-)
+@pytest.mark.parametrize(("template", "problem"), rows_of("templates", "template", "fails"))
 def test_template_that_fails_says_where(template: str, problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         render(template, _CONTEXT, "flow.yaml: steps[0].with.x")

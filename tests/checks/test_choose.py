@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.choose import Criterion, Requirement, choose, choose_best
-from codex_multi_role.errors import UsageError
 from tests.support.checks import MakeContext, run_check
 
 HIGHEST_A = [{"key": "a", "prefer": "highest"}]
@@ -136,35 +135,6 @@ def test_incomparable_candidate_ranks_last_and_is_reported(make_context: MakeCon
         {"index": 2, "key": "a", "reason": "NaN cannot be compared"},
         {"index": 4, "key": "a", "reason": '{"b": 1} cannot be compared'},
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "message", "hint"),
-    [
-        ({"by": HIGHEST_A}, "candidates: is missing", "results }}"),
-        ({"candidates": {}, "by": HIGHEST_A}, "candidates: input should be a valid list, not {}", "results }}"),
-        ({"candidates": [{}, 3], "by": HIGHEST_A}, "candidates[1]: input should be a valid dictionary, not 3", ""),
-        ({"candidates": []}, "by: is missing", "prefer: highest"),
-        ({"candidates": [], "by": []}, "by: ", "prefer: highest"),
-        ({"candidates": [], "by": ["a"]}, "by[0]: ", "prefer: highest"),
-        ({"candidates": [], "by": [{"key": "a"}]}, "by[0].prefer: is missing", "prefer: highest"),
-        ({"candidates": [], "by": [{"key": "a", "prefer": "most"}]}, "by[0].prefer: ", "prefer: highest"),
-        ({"candidates": [], "by": [{"key": "a..b", "prefer": "lowest"}]}, "by[0].key: ", "prefer: highest"),
-        (
-            {"candidates": [], "by": [{"keys": "a"}]},
-            'by[0]: unknown option "keys"; did you mean "key"?',
-            "Known: key",
-        ),
-        ({"candidates": [], "by": HIGHEST_A, "require": "a"}, "require: ", "equals"),
-        ({"candidates": [], "by": HIGHEST_A, "require": [{"equals": 1}]}, "require[0].key: is missing", "equals"),
-        ({"candidate": []}, 'unknown option "candidate"; did you mean "candidates"?', "Known: candidates, by"),
-    ],
-)
-def test_wrong_options(make_context: MakeContext, options: dict[str, object], message: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        choose_best(make_context({}, **options))
-    assert str(caught.value).startswith(f"check choose: {message}")
-    assert hint in caught.value.hint
 
 
 VALUES = (

@@ -240,44 +240,6 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
     assert (result["status"], result["reason"]) == ("could not run", "program not found: no-such-program")
 
 
-@pytest.mark.parametrize(
-    ("options", "message", "hint"),
-    [
-        ({}, "argv: is missing", "[git, status]"),
-        ({"argv": "git status"}, "argv: must be a list of strings, because there is no shell", "[git, status]"),
-        ({"argv": []}, "argv: ", "[git, status]"),
-        ({"argv": ["sleep", [5]]}, "argv[1]: must be text, not [5]", "[git, status]"),
-        (
-            {"argv": ["x"], "timeout": 5},
-            'unknown option "timeout"; did you mean "timeout_seconds"?',
-            "Known: argv, cwd",
-        ),
-        ({"argv": ["x", "y" * 131_072]}, "argv: argument 1 has 131072 bytes", "[git, status]"),
-        ({"argv": ["x"], "timeout_seconds": 0}, "timeout_seconds: ", "a number of seconds"),
-        ({"argv": ["x"], "timeout_seconds": "5"}, "timeout_seconds: ", "a number of seconds"),
-        ({"argv": ["x"], "cwd": 3}, "cwd: ", "relative to it"),
-        ({"argv": ["x"], "environment": {"A=B": "x"}}, "environment.", "{LANG: C}"),
-        (
-            {"argv": ["x"], "environment": {"A": True}},
-            "environment.A: must be text, not true",
-            "{LANG: C}",
-        ),
-        ({"argv": ["x"], "environment": {"A": "\x00"}}, "environment.A: ", "{LANG: C}"),
-        ({"argv": ["x"], "sandbox": "no"}, "sandbox: ", "true, or false"),
-        ({"argv": ["x"], "json": "yes"}, "json: ", "true, false or auto"),
-        ({"argv": ["x"], "expect": 1}, "expect: ", "[0, 1]"),
-        ({"argv": ["x"], "expect": [True]}, "expect[0]: ", "[0, 1]"),
-    ],
-)
-def test_wrong_options(command: MakeContext, options: dict[str, object], message: str, hint: str) -> None:
-    context = command({}, **options)
-    with pytest.raises(UsageError) as caught:
-        run_argv(context)
-    assert str(caught.value).startswith(f"check command: {message}")
-    assert hint in caught.value.hint
-    assert not context.folder.exists()
-
-
 def test_run_that_stops_ends_the_command(command: MakeContext) -> None:
     stopping = Event()
     stopping.set()

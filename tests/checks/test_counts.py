@@ -103,29 +103,19 @@ DOCTESTS = """
 """
 VERBOSE = "-o verbosity_subtests=1"
 Projects = Mapping[str, tuple[Mapping[str, str], str]]
+EVERY = {
+    **{"test_a.py": MARKS, "test_b.py": FIXTURES, "test_c.py": UNITTEST, "test_d.py": PARTS, "a.py": DOCTESTS},
+    "test_e.py": "import nothing_like_it",
+    "test_f.py": "import pytest; pytest.skip(allow_module_level=True)",
+}
 PROJECTS: Projects = {
-    "all kinds of marks": ({"test_a.py": MARKS}, ""),
-    "errors in fixtures beside passed tests": ({"test_a.py": FIXTURES}, ""),
-    "subtests of pytest": ({"test_a.py": PARTS}, ""),
-    "subtests of pytest, counted": ({"test_a.py": PARTS}, VERBOSE),
+    "every kind": (EVERY, "--doctest-modules"),
+    "every kind, with subtests counted": (EVERY, VERBOSE),
+    "every kind, in processes": (EVERY, f"-p xdist.plugin -n 2 {VERBOSE}"),
     "unittest only": ({"test_a.py": UNITTEST}, ""),
-    "unittest only, with subtests": ({"test_a.py": UNITTEST}, VERBOSE),
-    "doctests": ({"a.py": DOCTESTS}, "--doctest-modules"),
-    "modules that cannot be imported": (
-        {
-            "test_a.py": "import nothing_like_it",
-            "test_b.py": MARKS,
-            "test_c.py": "import pytest; pytest.skip(allow_module_level=True)",
-        },
-        "",
-    ),
-    "deselected": ({"test_a.py": MARKS}, "-k good"),
+    "modules that cannot be imported": ({"test_a.py": EVERY["test_e.py"], "test_b.py": MARKS}, ""),
+    "deselected, quiet": ({"test_a.py": MARKS}, "-q -k good"),
     "first failure only": ({"test_a.py": MARKS}, "-x"),
-    "processes": (
-        {"test_a.py": MARKS, "test_b.py": FIXTURES, "test_c.py": UNITTEST},
-        f"-p xdist.plugin -n 2 {VERBOSE}",
-    ),
-    "quiet": ({"test_a.py": MARKS}, "-q"),
     "nothing": ({"a.py": ""}, ""),
 }
 NOT_TESTS = ("warning", "warnings", "deselected")
@@ -151,7 +141,7 @@ def test_counts_are_those_of_pytests_last_line(make_context: MakeContext, name: 
     assert bool(counts(result)) == (name != "nothing")
 
 
-@pytest.mark.parametrize("name", ["all kinds of marks", "unittest only", "modules that cannot be imported"])
+@pytest.mark.parametrize("name", ["unittest only", "modules that cannot be imported"])
 def test_coverage_counts_them_as_well(make_context: MakeContext, name: str) -> None:
     files = {f"tests/{path}": text for path, text in PROJECTS[name][0].items()}
     result = measure_coverage(make_context({"a.py": "", **files}, target="a.py"))

@@ -132,24 +132,6 @@ def test_files_elsewhere_are_refused(make_context: MakeContext, option: str, pat
         check_schema(context)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"schema": {}}, "give either value or file"),
-        ({"schema": {}, "value": 1, "file": "a.json"}, "give either value or file"),
-        ({"value": 1}, "schema: is missing"),
-        ({"value": 1, "schema": [1]}, "schema: must be a mapping or the name of a file"),
-        ({"file": 1, "schema": {}}, "file: must be text, not 1"),
-        ({"value": 1, "shcema": {}}, 'unknown option "shcema"; did you mean "schema"?'),
-    ],
-)
-def test_wrong_options(make_context: MakeContext, options: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        check_schema(make_context({}, **options))
-    assert str(caught.value) == f"check schema: {message}"
-    assert caught.value.hint
-
-
 def test_artifact_folder_that_cannot_be_made(make_context: MakeContext) -> None:
     context = make_context({}, value=1, schema={})
     context.folder.parent.parent.mkdir(parents=True)

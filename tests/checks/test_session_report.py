@@ -70,10 +70,8 @@ def test_every_outcome_by_its_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("test", "conftest", "session"),
     [
-        ("pass", "", {OWN_FAILURE: "passed", EXIT_STATUS: "passed"}),
         ("pass", MORE_FAILURES, {OWN_FAILURE: "failed", EXIT_STATUS: "passed"}),
         ("assert False", MORE_FAILURES, {OWN_FAILURE: "failed", EXIT_STATUS: "passed"}),
-        ("assert False", "", {OWN_FAILURE: "passed", EXIT_STATUS: "passed"}),
         ("pass", HOOK, {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),
         ("assert False", HOOK, {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),
         ("pass", "import atexit, os\natexit.register(os._exit, 1)", {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),

@@ -114,11 +114,6 @@ def test_pytest_run_by_something_else_is_read_all_the_same(make_context: MakeCon
     assert (result["status"], _counts(result)) == ("passed", (2, 0, 0, 0))
 
 
-def test_pytest_command_of_ones_own(make_context: MakeContext) -> None:
-    result = _run(make_context(PASSING, pytest_cmd=f"{sys.executable} -m pytest -q -k test_a"))
-    assert (result["status"], result["passed"]) == ("passed", 2)
-
-
 def test_workspaces_own_python_is_used_when_it_has_pytest(make_context: MakeContext) -> None:
     context = make_context(
         {".venv/lib/python3.12/site-packages/pytest/__init__.py": "", ".venv/bin/python": "#!/bin/sh\nexit 5"}

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows
@@ -13,27 +14,29 @@ from codex_multi_role.cli.flow_explanation import answer_rows
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.examples import EXAMPLES
-from tests.verdicts.workflows import FOLDER
+from tests.verdicts.playing import WORKFLOWS
 
+CALLED = re.compile(r"\bcall: ([\w-]+)")
 FILE = Path(__file__).with_suffix(".txt")
 ORIGINAL = Path(__file__).parents[1] / "catalog/original/config/developer_config.yaml"
 
 
 def known_contracts() -> str:
     """One line per need: the team, the flow, the step, and what it must answer."""
-    workflows = [path for path in sorted(FOLDER.iterdir()) if path.is_dir()]
+    lines = [*_lines("shipped", packaged_roles(), [entry.source for entry in list_flows(None)])]
     teams = {f"example {path.name}": path / "roles" for path in EXAMPLES}
-    teams |= {f"workflow {path.name}": path for path in workflows}
-    own = {name: sorted(path.stem for path in folder.glob("flows/*.yaml")) for name, folder in teams.items()}
-    lines = [*_lines("shipped", packaged_roles(), [entry.name for entry in list_flows(None)])]
-    lines += [line for name, folder in teams.items() for line in _lines(name, folder, own[name])]
-    return "\n".join([*lines, *_lines("original", ORIGINAL, ["cycles"])]) + "\n"
+    teams |= {f"workflow {path.name}": path for path in sorted(WORKFLOWS.iterdir())}
+    for name, folder in teams.items():
+        lines += _lines(name, folder, [*folder.glob("flows/*.yaml")])
+    return "\n".join([*lines, *_lines("original", ORIGINAL, [Path("cycles.yaml")])]) + "\n"
 
 
-def _lines(team: str, roles: Path, flows: list[str]) -> Iterator[str]:
-    catalog = load_catalog(roles)
-    found = [row for name in flows for row in _rows(name, *load_flow_and_called(name, catalog))]
-    yield f"{team}: {', '.join(flows)}{'' if found else ': nothing'}"
+def _lines(team: str, roles: Path, flows: Sequence[Path]) -> Iterator[str]:
+    """Each flow is loaded once: those that another one calls, with that one."""
+    called = CALLED.findall("".join(path.read_text(encoding="utf-8") for path in flows if path.exists()))
+    names, catalog = sorted({path.stem for path in flows} - {*called}), load_catalog(roles)
+    found = [row for name in names for row in _rows(name, *load_flow_and_called(name, catalog))]
+    yield f"{team}: {', '.join(names)}{'' if found else ': nothing'}"
     yield from found
 
 

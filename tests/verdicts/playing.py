@@ -15,7 +15,7 @@ from codex_multi_role.catalog.answer_needs import needless_nulls
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
-from codex_multi_role.errors import RoleFailed
+from codex_multi_role.errors import Ending, RoleFailed
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.script import Playbook
@@ -25,9 +25,10 @@ from codex_multi_role.replies import Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
-from tests.support.scripted import Play, Result, Said, Script, Walked
+from tests.support.scripted import Result, Said, Script
 from tests.support.teams import with_traceback
 
+WORKFLOWS = Path(__file__).parent / "workflows"
 COUNTS: Json = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
 UNSTATED: Mapping[str, Json] = {
     "command": {
@@ -46,7 +47,8 @@ class Answers:
 
     ``playbook``: the file's ``roles``, as in a playbook. ``checks`` and ``merges`` by step, as in `Script`; a result
     with a ``when`` is that of the items for which the condition holds. ``reviews``: in order; in the file a mapping
-    each. ``files``: programs in the workspace of a run on the real binary, where the checks really run.
+    each. ``files``: programs in the workspace of a run on the real binary, where the checks really run; ``leaves``: its
+    files afterwards. ``ends``: the exit code, and the outcome unless the rules leave it open.
     """
 
     playbook: Playbook
@@ -55,6 +57,9 @@ class Answers:
     reviews: Sequence[Said] = ()
     inputs: Json = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    leaves: Mapping[str, str] = field(default_factory=dict)
+    ends: Sequence[int | str] = (0,)
+    on_binary: bool = False
 
     @classmethod
     def load(cls, path: Path) -> Answers:
@@ -63,26 +68,22 @@ class Answers:
         reviews = [Said(**each) for each in content.pop("reviews", ())]
         return cls(playbook=Playbook.parse(roles, path), reviews=reviews, **content)
 
+    def expects(self, exit_code: int, outcome: str) -> bool:
+        return [*self.ends] == [exit_code, outcome][: len(self.ends)]
 
-def walk(
-    roles: Path, answers: Answers, folder: Path, plays: Mapping[str, Sequence[Play]] | None = None, flow: str = ""
-) -> Walked:
-    """Walk ``flow``, by default that of the catalog's name, without any process; ``folder``: for what the walk writes.
 
-    ``plays``: what some roles say instead of their answers.
-    """
-    flow = flow or roles.name
-    flows, catalog = load_team(flow, roles)
-    reply = partial(reply_of, answers.playbook)
+def walk(roles: Path, answers: Answers, folder: Path) -> Ending:
+    """Walk the flow of the catalog's name without any process; ``folder``: for what the walk writes."""
+    flows, catalog = load_team(roles.name, roles)
     script = Script(
         folder,
-        {role.name: [reply] for role in catalog.roles} | dict(plays or {}),
+        {role.name: [partial(reply_of, answers.playbook)] for role in catalog.roles},
         {step: results_of(given) for step, given in answers.checks.items()},
         answers.reviews,
         answers.merges,
         judged=True,
     )
-    return script.walk_loaded(flow, flows, catalog, answers.inputs)
+    return script.walk_loaded(roles.name, flows, catalog, answers.inputs).ending
 
 
 def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:

@@ -51,6 +51,7 @@ class BadResult:
     """A kind of step and what it leaves: ``bad`` at first, ``good`` for the next try.
 
     ``step``: its own keys. ``when``: a condition that reads the result and holds if it is bad.
+    ``reason``: of a run that it ends.
     """
 
     name: str
@@ -59,19 +60,15 @@ class BadResult:
     bad: Record
     good: Record
     when: str = "steps.x.verdict != '{good}'"
-
-    @property
-    def is_review(self) -> bool:
-        return "review" in self.step
+    reason: str = ""
 
 
 def check(name: str, status: str, good: str, options: Record | None = None, **more: Any) -> BadResult:
     """A check with a bad ``status``; ``more``: further fields of its result."""
     fields = {"reason": "", **more}
-    step = {"check": name, "with": options or {}}
-    return BadResult(
-        f"{name}: {status}", step, ENDS_OF_CHECKS, {"status": status, **fields}, {"status": good, **fields}
-    )
+    step, said = {"check": name, "with": options or {}}, f"{name}: {status}"
+    bad, reason = {"status": status, **fields}, said if name == "tests" else f"check {said}"
+    return BadResult(said, step, ENDS_OF_CHECKS, bad, {"status": good, **fields}, reason=reason)
 
 
 TOLD = {"argv": ["true"]}
@@ -93,8 +90,11 @@ RESULTS: Sequence[BadResult] = (
         {"status": "ok", "flaky": {}, "failed": ["test_a"]},
         {"status": "ok", "flaky": {}, "failed": []},
         "steps.x.failed",
+        "check flaky: failed every time: test_a",
     ),
-    BadResult("review: rejected", {"review": "Continue?"}, ENDS_OF_REVIEWS, {}, {}, "not steps.x.approved"),
+    BadResult(
+        "review: rejected", {"review": "Continue?"}, ENDS_OF_REVIEWS, {}, {}, "not steps.x.approved", "rejected by "
+    ),
     BadResult(
         "review: out of time",
         {"review": "Continue?", "time_limit_seconds": 0.000001, "default": "reject"},
@@ -102,10 +102,11 @@ RESULTS: Sequence[BadResult] = (
         {},
         {},
         "not steps.x.approved",
+        "rejected by time limit",
     ),
     BadResult(
         "call: ended with exit 1", {"call": "broken"}, ENDS_OF_CALLS, {"status": "failed"}, {"status": "ok"},
-        "steps.x.exit_code == 1",
+        "steps.x.exit_code == 1", "broken ended with ",
     ),
 )  # fmt: skip
 BROKEN: Record = {
@@ -118,6 +119,10 @@ BROKEN: Record = {
     ],
 }  # fmt: skip
 """The flow that a call gets its bad result from."""
+
+
+OF_ALL = ("command: failed", "tests: failed", "call:", "| nothing |", "| route | last", "| continue | fan_out")
+"""In the names of the cells that are played with checks."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +180,11 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
-    """Every cell of the tables, for every bad result."""
+    """Every cell of the tables for each kind of step; of the other checks, which only name other results bad, some."""
     for result in RESULTS:
         for line in result.ends.strip().splitlines()[1:]:
             response, *ends = line.split()
             for place, end in zip(PLACES, ends, strict=True):
-                yield Cell(result, response, place, end)
+                cell = Cell(result, response, place, end)
+                if result.ends != ENDS_OF_CHECKS or any(words in cell.name for words in OF_ALL):
+                    yield cell
