@@ -15,8 +15,8 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.flow_simulation import Simulation
-from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, terms_of
-from tests.support.generated_flows import flows_that_call
+from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, specs_of, terms_of
+from tests.support.random_flows import BOUNDED, Record, flows
 
 ROUNDING = 1e-6
 TOPIC = """
@@ -369,7 +369,7 @@ def test_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, process
 SEEN: Counter[str] = Counter()
 """How many of the flows that `check_bounds` was given are bounded, and have what."""
 RUNS = {
-    "flows": flows_that_call(),
+    "drawn": flows(BOUNDED),
     "repairs": st.integers(0, 2),
     "tests": st.sampled_from([0.0, 20.0]),
     "processes": st.none() | st.integers(1, 4),
@@ -380,7 +380,7 @@ RUNS = {
 
 
 def check_bounds(
-    flows: dict[str, FlowSpec],
+    drawn: list[Record],
     repairs: int,
     tests: float,
     processes: int | None,
@@ -389,9 +389,9 @@ def check_bounds(
     chance: Random,
 ) -> None:
     """Turns, repair turns, prompts, processes, seconds by declared deadlines and records, however its steps end."""
-    terms, catalog = terms_of(2, repairs, tests), stepping(*max_steps)
+    flows, terms, catalog = specs_of(drawn), terms_of(2, repairs, tests), stepping(*max_steps)
     try:
-        bound = walk_bound(flows, "main", catalog, terms)
+        bound = walk_bound(flows, "own", catalog, terms)
     except DefinitionError as error:
         unbounded = str(error)
     else:
@@ -400,10 +400,10 @@ def check_bounds(
     if unbounded:
         return
     note(flows)
-    most = worst_case(flows, "main", catalog, terms).within(processes=processes)
+    most = worst_case(flows, "own", catalog, terms).within(processes=processes)
     for _ in range(3):
         simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
-        came_to = simulation.run("main", bound)
+        came_to = simulation.run("own", bound)
         assert keeps_to(came_to, most), (came_to, most)
 
 
@@ -414,7 +414,7 @@ def note(flows: Mapping[str, FlowSpec]) -> None:
         "a list of roles": any(step.asks_at_once for step in steps),
         "chosen roles": any(step.roles and not step.asks_at_once for step in steps),
         "until": any(step.until for step in steps),
-        "finally": bool(flows["main"].finally_),
+        "finally": bool(flows["own"].finally_),
     }
     SEEN.update(name for name, is_there in has.items() if is_there)
 
