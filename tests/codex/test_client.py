@@ -49,7 +49,13 @@ FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
     ({"garbage": 'data: {"type"\n\n'}, "provider_error", Remedy.RETRY),
     ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
     ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
+    ({"status": 429, "code": "insufficient_quota"}, "quota", Remedy.PARK),
+    ({"code": "server_is_overloaded"}, "overloaded", Remedy.RETRY),
+    ({"stall_seconds": 600}, "provider_error", Remedy.RETRY),
 )
+SHORT_STALLS = "model_providers.playbook.stream_idle_timeout_ms=700"
+FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
+RUNS: Record = {"call": "exec_command", "arguments": {"cmd": "echo"}}
 LONG_TEXT = "All in all. " * 5_000
 ANSWERS: Mapping[str, Record] = {
     "one": {"json": {"summary": "one"}, "usage": {"input_tokens": 100, "output_tokens": 7}},
@@ -57,6 +63,8 @@ ANSWERS: Mapping[str, Record] = {
     "long": {"text": LONG_TEXT, "deltas": 5_000},
     "empty": {"fault": {"empty": True}},
     "prompt": {"text": "{{ prompt }}"},
+    "unfinished": RUNS,
+    "crowded": {"steps": [{**RUNS, "usage": FULL}] * 2 + [{"text": "{{ prompt }} {{ tool_outputs | length }}"}]},
     **{str(fault): {"fault": fault} for fault, *_ in FAULTS},
 }
 
@@ -66,7 +74,7 @@ def one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Harn
     """A process for all turns of a role without rights, in any order: it answers what `asked` names."""
     with ExitStack() as stack:
         harness = Harness(tmp_path_factory.mktemp("role"), stack)
-        yield harness, harness.client([*ANSWERS.values()])
+        yield harness, harness.client([*ANSWERS.values()], settings=(SHORT_STALLS,))
 
 
 def asked(client: RoleClient, answer: str, **of_turn: Any) -> TurnOutcome:
@@ -120,6 +128,17 @@ def test_provider_faults_have_reasons(
     outcome = asked(one_for_all[1], str(fault))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
     assert asked(one_for_all[1], "two").status == "completed"
+
+
+def test_what_the_playbook_lacks_is_a_failure_not_worth_a_retry(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "unfinished")
+    assert (outcome.reason, outcome.remedy) == ("bad_request", Remedy.FAIL)
+    assert "playbook test has no step 2 (the turn has 1)" in outcome.message
+
+
+def test_compaction_in_the_middle_of_a_turn_loses_no_step(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "crowded", prompt="the prompt")
+    assert (outcome.compacted, outcome.text) == (True, "the prompt 2")
 
 
 def test_patches_are_reported_once_each(harness: Harness) -> None:
