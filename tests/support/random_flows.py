@@ -98,6 +98,13 @@ BOUNDED = Weights(
     roles=("planner", "developer", "reader"),
 )
 """Every kind of step and limit; many have loops, not all of them bounded, and calls of themselves."""
+STRAIGHT = replace(
+    BOUNDED,
+    kinds={"ask": 3, "check": 2, "review": 1, "call": 2, "every": 1},
+    keys={"for_each": 50, "needs": 25, "at_once": 75, "others_at_once": 75, "retry": 33, "late": 100},
+    conditions={},
+)
+"""Flows without routes."""
 VISITED = replace(BOUNDED, kinds={"check": 1}, keys={"back": 60, "unbounded": 60, "combined": 60, "otherwise": 40})
 """One flow of checks."""
 
@@ -183,7 +190,7 @@ class _Drawing:
             [*onward, {"end": "kept"}, {"end": "broken", "exit": 1}] if self.of.keys.get("ends", 100) else onward[:1]
         )
         routes = list[Record]()
-        for _ in range(self.any([0, 0, 1, 2]) if onward else 0):
+        for _ in range(self.any([0, 0, 1, 2]) if onward and self.of.conditions else 0):
             when = self.condition(steps)
             if self.has("back"):
                 back = self.any(ids[: len(steps)])
