@@ -37,10 +37,12 @@ TWICE = {"attempts": 2, "backoff_seconds": 0}
 class Weights:
     """What the flows of a property are made of.
 
-    ``kinds``: how often each kind of work occurs, beside the others. ``keys``: in how many of 100 places each key, or
-    what it names here, occurs; none by default. ``conditions``: how often each kind, beside the others. ``fields``:
-    those of answers that templates read; a field of its own is read each time if there are none.
-    ``writers``: the roles whose items work in copies.
+    ``kinds``: how often each kind of work occurs, beside the others: besides those of steps, a ``panel`` of roles at
+    once, one ``chosen`` by data, and ``every`` role. ``keys``: in how many of 100 places each key, or what it names
+    here, occurs; none by default. Some are not those of a step: items are ``found`` in an answer, a route leads
+    ``back``, ``unbounded``, conditions are ``combined``, a call goes ``deeper`` into a flow that is under way.
+    ``conditions``: how often each kind, beside the others. ``fields``: those of answers that templates read; a field
+    of its own is read each time if there are none. ``writers``: the roles whose items work in copies.
     """
 
     kinds: Mapping[str, int]
@@ -186,9 +188,8 @@ class _Drawing:
     def routes(self, steps: Sequence[Record], ids: str) -> list[Record]:
         """Routes to later steps and to ends; back to the step itself and to those before, bounded or not."""
         onward: list[Record] = [{"to": each} for each in ids[len(steps) :]]
-        onward = (
-            [*onward, {"end": "kept"}, {"end": "broken", "exit": 1}] if self.of.keys.get("ends", 100) else onward[:1]
-        )
+        ends: list[Record] = [{"end": "kept"}, {"end": "broken", "exit": 1}]
+        onward = [*onward, *ends] if self.of.keys.get("ends", 100) else onward[:1]
         routes = list[Record]()
         for _ in range(self.any([0, 0, 1, 2]) if onward and self.of.conditions else 0):
             when = self.condition(steps)
@@ -216,12 +217,14 @@ class _Drawing:
         return step
 
     def work(self, kind: str, before: Sequence[Record]) -> Record:
-        roles = self.of.roles
         match kind:
-            case "ask" | "panel" | "chosen" if (kind != "ask" and len(roles) > 1) or kind == "ask":
-                some = self.draw(st.lists(st.sampled_from(roles), min_size=2, unique=True)) if kind != "ask" else []
-                by_data = {"ask": "{{ item.role }}", "roles": some, "for_each": [{"role": each} for each in some]}
-                return {"ask": self.any(roles)} if kind == "ask" else {"ask": some} if kind == "panel" else by_data
+            case "ask":
+                return {"ask": self.any(self.of.roles)}
+            case "panel":
+                return {"ask": self.several_roles()}
+            case "chosen":
+                roles = self.several_roles()
+                return {"ask": "{{ item.role }}", "roles": roles, "for_each": [{"role": each} for each in roles]}
             case "every":
                 return {"ask": "*"}
             case "check":
@@ -230,6 +233,10 @@ class _Drawing:
                 late = {"time_limit_seconds": 5, "default": "reject"} if self.has("late") else {}
                 return {"review": "Continue?", **late}
         return self.call(kind, before)
+
+    def several_roles(self) -> list[str]:
+        least = min(2, len(self.of.roles))
+        return self.draw(st.lists(st.sampled_from(self.of.roles), min_size=least, unique=True))
 
     def call(self, flow: str, before: Sequence[Record]) -> Record:
         called = self.flows.get(flow) or self.flow(flow)
@@ -322,12 +329,16 @@ class _Drawing:
             of = f"steps.{step['id']}" + (".results[0]" if several else "")
             if step.get("ask", "*") != "*" and not (several and self.of.keys.get("exact")):
                 found += self.fields(of)
-            if isinstance(step.get("ask"), list) and self.of.fields:
-                found += self.fields(f"steps.{step['id']}.by_role.{step['ask'][0]}")
-            inner = self.flows[step["call"]]["steps"][:1] if "call" in step and not several and self.of.fields else []
-            for first in inner if inner and isinstance(inner[0].get("ask"), str) and "for_each" not in inner[0] else []:
-                found += self.fields(f"{of}.steps.{first['id']}")
+            if self.of.fields and isinstance(step.get("ask"), list):
+                found += self.fields(f"{of.removesuffix('.results[0]')}.by_role.{step['ask'][0]}")
+            elif self.of.fields and "call" in step and not several:
+                found += [f"{of}.steps.{each.removeprefix('steps.')}" for each in self.paths_within(step["call"])]
         return found
+
+    def paths_within(self, flow: str) -> list[str]:
+        """Those of the first step of a called flow, if that asks one role."""
+        first = self.flows[flow]["steps"][:1]
+        return self.paths([each for each in first if "for_each" not in each and isinstance(each.get("ask"), str)])
 
     def has_output(self, step: Record) -> bool:
         return step.get("check") == "command" and "for_each" not in step and self.has("stdout")

@@ -39,6 +39,7 @@ STATEMENTS = (
 EXACT_STATEMENTS = (
     "Do {{ P }}.",
     "Do {{ P.t.u }} of {{ P.n + 1 }}.",
+    "Do {{ P.t + 1 }} of {{ P.n * 2 }}, {{ P.m - 1 }}.",
     "{% for x in P %}{{ x.t }}, {% endfor %}.",
     "{% set x = P %}Do {{ x.t }}.",
     "{% macro m(x) %}{{ x.t > 3 }}{% endmacro %}Do {{ m(P) }}.",

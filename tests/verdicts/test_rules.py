@@ -46,7 +46,7 @@ WALKED = Weights(
     roles=("reader", "planner", "developer"),
 )
 SHARDS = 4
-FLOWS = 600 // SHARDS
+FLOWS = 500 // SHARDS
 CONFLICTS: Json = {"status": "conflicts", "conflicts": [{"path": "a.py", "kind": "content"}]}
 
 
