@@ -29,12 +29,14 @@ KILLED = Weights(
 
 
 def random_flow(number: int) -> Scenario:
-    """The flow of this number."""
+    """The flow of this number; it ends well."""
     own, *called = numbered(flows(KILLED), number)
     for flow in (own, *called):
         flow["inputs"]["word"] = ""
         for step in flow["steps"]:
-            step.update(_words(step))
+            step.update(_words(step), next=[route for route in step["next"] if route.get("exit") != 1])
+            if "until" in step:
+                step["until"] = f"{GOOD_ITEMS} > 0"
     if number % 2:
         own["steps"].insert(number % len(own["steps"]), RACE)
     may_submit = {"prompt_flags": {"allow_file_suggestions": True}, **WRITER}

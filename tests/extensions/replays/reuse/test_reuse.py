@@ -45,4 +45,4 @@ SAMPLE = pytest.mark.long("extensions/replays/reuse/test_reuse.py::test_rerun_as
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=SAMPLE) for seed in range(100, 125))])
 def test_rerun_asks_what_depends_on_the_edit(seed: int, tmp_path: Path) -> None:
     """Asked is what shows the model something new and nothing else, and the files are those of a full run."""
-    check_project(tmp_path, seed, EDITS_PER_PROJECT if seed else 3)
+    check_project(tmp_path, seed, EDITS_PER_PROJECT if seed else 5)
