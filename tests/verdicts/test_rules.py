@@ -1,6 +1,8 @@
 """The engine walks every flow as the rules of DESIGN require: the same end, the same steps, and the same work.
 
 Killed after any record and resumed, it ends in the same way, without repeating what was recorded.
+
+Costs: each of 500 flows is walked by the engine, by the rules, in a rehearsal and after a kill.
 """
 
 from __future__ import annotations
