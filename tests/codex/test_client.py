@@ -49,7 +49,13 @@ FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
     ({"garbage": 'data: {"type"\n\n'}, "provider_error", Remedy.RETRY),
     ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
     ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
+    ({"status": 429, "code": "insufficient_quota"}, "quota", Remedy.PARK),
+    ({"code": "server_is_overloaded"}, "overloaded", Remedy.RETRY),
+    ({"stall_seconds": 600}, "provider_error", Remedy.RETRY),
 )
+SHORT_STALLS = "model_providers.playbook.stream_idle_timeout_ms=700"
+FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
+RUNS: Record = {"call": "exec_command", "arguments": {"cmd": "echo"}}
 LONG_TEXT = "All in all. " * 5_000
 ANSWERS: Mapping[str, Record] = {
     "one": {"json": {"summary": "one"}, "usage": {"input_tokens": 100, "output_tokens": 7}},
@@ -57,6 +63,8 @@ ANSWERS: Mapping[str, Record] = {
     "long": {"text": LONG_TEXT, "deltas": 5_000},
     "empty": {"fault": {"empty": True}},
     "prompt": {"text": "{{ prompt }}"},
+    "unfinished": RUNS,
+    "crowded": {"steps": [{**RUNS, "usage": FULL}] * 2 + [{"text": "{{ prompt }} {{ tool_outputs | length }}"}]},
     **{str(fault): {"fault": fault} for fault, *_ in FAULTS},
 }
 
@@ -66,7 +74,7 @@ def one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Harn
     """A process for all turns of a role without rights, in any order: it answers what `asked` names."""
     with ExitStack() as stack:
         harness = Harness(tmp_path_factory.mktemp("role"), stack)
-        yield harness, harness.client([*ANSWERS.values()])
+        yield harness, harness.client([*ANSWERS.values()], settings=(SHORT_STALLS,))
 
 
 def asked(client: RoleClient, answer: str, **of_turn: Any) -> TurnOutcome:
@@ -120,6 +128,17 @@ def test_provider_faults_have_reasons(
     outcome = asked(one_for_all[1], str(fault))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
     assert asked(one_for_all[1], "two").status == "completed"
+
+
+def test_what_the_playbook_lacks_is_a_failure_not_worth_a_retry(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "unfinished")
+    assert (outcome.reason, outcome.remedy) == ("bad_request", Remedy.FAIL)
+    assert "playbook test has no step 2 (the turn has 1)" in outcome.message
+
+
+def test_compaction_in_the_middle_of_a_turn_loses_no_step(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "crowded", prompt="the prompt")
+    assert (outcome.compacted, outcome.text) == (True, "the prompt 2")
 
 
 def test_patches_are_reported_once_each(harness: Harness) -> None:
@@ -363,62 +382,34 @@ def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> Non
     assert take(client, 2).message == "the run was stopped before this turn"
 
 
-def approvals_seen(
-    harness: Harness, entries: list[dict[str, Any]], **options: Any
-) -> tuple[TurnOutcome, list[ApprovalAnswered]]:
-    seen: list[ApprovalAnswered] = []
-
-    def observe(event: Observed) -> None:
-        if isinstance(event, ApprovalAnswered):
-            seen.append(event)
-
-    outcome = harness.client(entries, **options).run_turn(request(), PATIENT, observe)
-    return outcome, seen
+def approvals_seen(client: RoleClient, visit: int = 1) -> tuple[TurnOutcome, list[ApprovalAnswered]]:
+    seen: list[Observed] = []
+    outcome = client.run_turn(request(visit), PATIENT, seen.append)
+    return outcome, [event for event in seen if isinstance(event, ApprovalAnswered)]
 
 
 COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran > out.txt"}}, ANSWER]}
 
 
-def reply_to_approval(harness: Harness) -> dict[str, Any]:
-    asked = next(message for message in wire(harness, "in") if "id" in message and "method" in message)
-    return next(message for message in wire(harness, "out") if message.get("id") == asked["id"] and "result" in message)
-
-
-def test_commands_are_declined_by_default_with_the_right_reply(harness: Harness) -> None:
-    outcome, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write")
-    assert outcome.status == "completed"
-    assert [each.decision for each in seen] == ["decline"]
-    assert "echo ran" in seen[0].detail
-    assert reply_to_approval(harness)["result"] == {"decision": "decline"}
-    assert not (harness.workspace / "out.txt").exists()
-
-
-def test_auto_approved_commands_run(harness: Harness) -> None:
-    policy = ApprovalPolicy(commands=True)
-    outcome, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write", approvals=policy)
-    assert outcome.status == "completed"
-    assert [each.decision for each in seen] == ["accept"]
-    assert reply_to_approval(harness)["result"] == {"decision": "accept"}
-    assert (harness.workspace / "out.txt").read_text() == "ran\n"
-
-
-def test_file_changes_are_declined_by_default_and_named(harness: Harness) -> None:
-    """The record of the declined approval names the changed paths."""
-    _, seen = approvals_seen(harness, [PATCH], sandbox="workspace-write")
-    assert [(each.method, each.decision) for each in seen] == [("item/fileChange/requestApproval", "decline")]
-    assert "new.txt" in seen[0].detail
-    assert not (harness.workspace / "new.txt").exists()
-
-
-def test_auto_approved_file_changes_are_made(harness: Harness) -> None:
-    policy = ApprovalPolicy(file_changes=True)
-    _, seen = approvals_seen(harness, [PATCH], sandbox="workspace-write", approvals=policy)
-    assert [each.decision for each in seen] == ["accept"]
-    assert (harness.workspace / "new.txt").read_text() == "hello\n"
+@pytest.mark.parametrize("allowed", ["commands", "file_changes"])
+def test_approvals_are_answered_as_the_policy_says(harness: Harness, allowed: str) -> None:
+    """What is not allowed is declined, and its record names the command or the changed paths."""
+    policy = ApprovalPolicy(**{allowed: True})
+    client = harness.client([COMMAND, PATCH], sandbox="workspace-write", approvals=policy)
+    for visit, kind, named in ((1, "commands", "echo ran"), (2, "file_changes", "new.txt")):
+        outcome, seen = approvals_seen(client, visit)
+        decision = "accept" if kind == allowed else "decline"
+        assert (outcome.status, [each.decision for each in seen]) == ("completed", [decision])
+        assert named in seen[0].detail
+        asked = [message for message in wire(harness, "in") if "id" in message and "method" in message][-1]
+        replies = [message for message in wire(harness, "out") if message.get("id") == asked["id"]]
+        assert replies[-1]["result"] == {"decision": decision}
+    made = {path.name: path.read_text() for path in harness.workspace.iterdir()}
+    assert made == ({"out.txt": "ran\n"} if allowed == "commands" else {"new.txt": "hello\n"})
 
 
 def test_on_request_runs_in_the_sandbox_without_asking(harness: Harness) -> None:
-    _, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write", approval_policy="on-request")
+    _, seen = approvals_seen(harness.client([COMMAND], sandbox="workspace-write", approval_policy="on-request"))
     assert seen == []
     assert (harness.workspace / "out.txt").exists()
 
@@ -432,7 +423,7 @@ def test_tool_commands_see_no_secret_of_our_environment(
     monkeypatch.setenv("MY_SERVICE", "very-secret-value")
     command = {"steps": [{"call": "exec_command", "arguments": {"cmd": "env"}}, ANSWER]}
     options = {"sandbox": "workspace-write", "approval_policy": "on-request", "settings": settings}
-    outcome, _ = approvals_seen(harness, [command], **options)
+    outcome = take(harness.client([command], **options))
     assert "PATH=" in outcome.items_text
     assert "very-secret-value" not in outcome.items_text
 

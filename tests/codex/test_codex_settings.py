@@ -185,12 +185,16 @@ command = "true"
 @pytest.mark.parametrize(
     "settings",
     [
-        ('shell_environment_policy={set={A="1"}}', 'shell_environment_policy.exclude=["X"]'),
-        ('shell_environment_policy.set={A="1"}', 'shell_environment_policy.set={C="3"}'),
-        ('mcp_servers.own={args=["a"]}', 'mcp_servers.own.args=["b"]'),
-        ('mcp_servers.two={command="a",args=["b"]}', 'mcp_servers.two={command="c"}'),
-        ('mcp_servers={two={command="a"}}', 'mcp_servers={three={command="b"}}'),
-        ("model_reasoning_effort=low", 'model_reasoning_effort="high"'),
+        (
+            *('shell_environment_policy={set={A="1"}}', 'shell_environment_policy.exclude=["X"]'),
+            *('mcp_servers.own={args=["a"]}', 'mcp_servers.own.args=["b"]'),
+            *('mcp_servers.two={command="a",args=["b"]}', 'mcp_servers.two={command="c"}'),
+            *("model_reasoning_effort=low", 'model_reasoning_effort="high"'),
+        ),
+        (
+            *('shell_environment_policy.set={A="1"}', 'shell_environment_policy.set={C="3"}'),
+            *('mcp_servers={two={command="a"}}', 'mcp_servers={three={command="b"}}'),
+        ),
     ],
 )
 def test_known_settings_are_those_that_codex_reports(tmp_path: Path, settings: tuple[str, ...]) -> None:

@@ -103,13 +103,6 @@ def test_unreported_tokens_are_counted_with_the_next_turn(harness: Harness) -> N
     assert [take(client, visit).usage.input for visit in (1, 2)] == [0, 200]
 
 
-@pytest.mark.parametrize(("name", "deed"), [(REPORT, "drop"), (REPORT, "double"), (TOTAL, "drop"), (TOTAL, "double")])
-def test_tokens_count_once_if_reported_once_or_twice(harness: Harness, name: str, deed: str) -> None:
-    entry = {**ANSWER, "usage": USAGE}
-    client = harness.client([entry, entry], codex=disturbed(harness.folder, Once("in", name, deed)))
-    assert [take(client, visit).usage.input for visit in (1, 2)] == [100, 100]
-
-
 def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> None:
     client = harness.client([ANSWER], codex=disturbed(harness.folder, Once("in", "turn/started", "request")))
     assert take(client).status == "completed"

@@ -1,4 +1,4 @@
-"""Flows that chance puts together of what asks several roles, ends early and cleans up, each with its model's answers.
+"""Random flows, each with its model's answers, for runs that are killed.
 
 What a role answers depends only on its prompt, so that it does not matter in which order roles are asked. A race is won
 by the role that answers at all, and nobody knows how far the others come.
@@ -6,112 +6,62 @@ by the role that answers at all, and nobody knows how far the others come.
 
 from __future__ import annotations
 
-from random import Random
-
 from tests.endurance.scenarios.scenario import Scenario
+from tests.support.random_flows import GOOD_ITEMS, Weights, flows, numbered
 from tests.support.teams import NEVER, WRITER, Record, say
 
 WORKERS = ("ann", "bob", "cy")
 RACERS = ("slow", "late")
-WORDS = ("axe", "bow", "cup", "dam")
-MOST_ASKS = 30
+MOST_ASKS = 60
 WORD = "{{ (prompt | string).split('WORD ')[1].split('.')[0] }}"
-ANSWER = say(f"did {WORD}", word=WORD, files=[{"path": f"made-{WORD}.md", "content": f"{WORD}\n"}])
+FILES = [{"path": f"made-{WORD}.md", "content": f"{WORD}\n"}]
+ANSWER = say(f"did {WORD}", said="ok", files=FILES)
 CLEAN: Record = {"id": "clean", "check": "command", "with": {"argv": ["sh", "-c", "echo {{ outcome }} > ended.md"]}}
+RACE: Record = {"id": "race", "ask": [*RACERS, "cy"], "prompt": "WORD race-{{ item }}.", "until": f"{GOOD_ITEMS} > 0"}
+KILLED = Weights(
+    kinds={"ask": 4, "check": 1, "call": 1, "panel": 2, "chosen": 2},
+    keys={
+        **{"for_each": 35, "needs": 33, "at_once": 66, "others_at_once": 66, "until": 33, "copy": 33, "kept": 33},
+        **{"cancel": 33, "retry": 20, "skip": 20, "set": 20, "combined": 25},
+    },
+    roles=WORKERS,
+)
 
 
-def random_flow(seed: int) -> Scenario:
-    """The flow of this number."""
-    chance = Random(seed)
-    kinds = [_panel, _by_data, _in_order, _race, _called]
-    steps = [kind(chance, number) for number, kind in enumerate(chance.sample(kinds, 3))]
-    last = {"id": "last", "ask": "ann", "prompt": "WORD last."}
-    plan = say("planned", tasks=_tasks(chance))
+def random_flow(number: int) -> Scenario:
+    """The flow of this number; it ends well."""
+    own, *called = numbered(flows(KILLED), number)
+    for flow in (own, *called):
+        flow["inputs"]["word"] = ""
+        for step in flow["steps"]:
+            step.update(_words(step), next=[route for route in step["next"] if route.get("exit") != 1])
+            if "until" in step:
+                step["until"] = f"{GOOD_ITEMS} > 0"
+    if number % 2:
+        own["steps"].insert(number % len(own["steps"]), RACE)
+    may_submit = {"prompt_flags": {"allow_file_suggestions": True}, **WRITER}
     return Scenario(
-        name=f"random-{seed}",
-        roles={"planner": {}, **{role: _may_submit() for role in (*WORKERS, *RACERS)}},
+        name=f"random-{number}",
+        roles=dict.fromkeys((*WORKERS, *RACERS), may_submit),
         plays={
-            "planner": [plan] * MOST_ASKS,
             **{role: [ANSWER] * MOST_ASKS for role in WORKERS},
             **{role: [NEVER] * MOST_ASKS for role in RACERS},
         },
         files={"begin.md": ("# Begin\n", 0o644)},
-        flow="main",
-        flows={
-            "main": {"steps": [{"ask": "planner"}, *steps, last], "finally": [CLEAN]},
-            "inner": {"inputs": {"word": {"required": True}}, "steps": [_in_order(chance, 9, "{{ inputs.word }}-")]},
-        },
+        flow="own",
+        flows={flow["name"]: flow | ({"finally": [CLEAN]} if flow is own else {}) for flow in (own, *called)},
         concurrency=3,
-        committed=chance.random() < 0.5,
+        committed=number % 3 == 0,
         racers=RACERS,
         options=("--no-run-tests",),
     )
 
 
-def _may_submit() -> Record:
-    return {"prompt_flags": {"allow_file_suggestions": True}, **WRITER}
-
-
-def _tasks(chance: Random) -> list[Record]:
-    words = WORDS[: chance.randint(2, len(WORDS))]
-    return [
-        {"id": word, "role": chance.choice(WORKERS), "needs": [words[0]] if index and chance.random() < 0.5 else []}
-        for index, word in enumerate(words)
-    ]
-
-
-def _panel(chance: Random, number: int) -> Record:
-    asked = chance.sample(WORKERS, chance.randint(2, 3))
-    step: Record = {"id": f"panel{number}", "ask": asked, "prompt": f"WORD panel{number}-{{{{ item }}}}."}
-    return step | chance.choice([{}, {"concurrency": 1}, {"isolate": "worktree"}, {"on_item_error": "cancel"}])
-
-
-def _by_data(chance: Random, number: int) -> Record:
-    step: Record = {
-        "id": f"work{number}",
-        "ask": "{{ item.role }}",
-        "roles": [*WORKERS],
-        "prompt": f"WORD work{number}-{{{{ item.id }}}}.",
-        "for_each": "{{ steps.planner.tasks }}",
-        "max_items": len(WORDS),
-        "concurrency": chance.randint(1, 3),
-    }
-    return step | chance.choice([{}, {"isolate": "worktree"}, {"needs": "{{ item.needs }}"}])
-
-
-def _in_order(chance: Random, number: int, before: str = "") -> Record:
-    """One at a time, up to an item that all know before."""
-    words = WORDS[: chance.randint(2, len(WORDS))]
-    last = chance.choice(words)
-    step: Record = {
-        "id": f"first{number}",
-        "ask": chance.choice(WORKERS),
-        "prompt": f"WORD first{number}-{before}{{{{ item }}}}.",
-        "for_each": [*words],
-        "until": f"results[-1].word.endswith('{last}')",
-    }
-    return step | chance.choice([{}, {"isolate": "worktree", "merge": "none"}])
-
-
-def _race(chance: Random, number: int) -> Record:
-    """All at once, of whom one answers."""
-    asked = [*RACERS, chance.choice(WORKERS)]
-    chance.shuffle(asked)
-    step: Record = {
-        "id": f"race{number}",
-        "ask": asked,
-        "prompt": f"WORD race{number}-{{{{ item }}}}.",
-        "until": "results | selectattr('status', 'equalto', 'done') | list | length > 0",
-    }
-    return step | chance.choice([{}, {"isolate": "worktree", "merge": "none"}])
-
-
-def _called(chance: Random, number: int) -> Record:
-    """A flow with an ``until`` of its own, for some words at once."""
-    return {
-        "id": f"call{number}",
-        "call": "inner",
-        "with": {"word": f"call{number}-{{{{ item }}}}"},
-        "for_each": [*WORDS[: chance.randint(1, 2)]],
-        "concurrency": chance.randint(1, 2),
-    }
+def _words(step: Record) -> Record:
+    """The word of each of its asks; nothing else of the run has it."""
+    items = step.get("for_each") or (step["ask"] if isinstance(step.get("ask"), list) else [])
+    item = next((f".{key}" for key in ("role", "id") if items and isinstance(items[0], dict) and key in items[0]), "")
+    word = f"{{{{ inputs.word }}}}{step['id']}" + (f"-{{{{ item{item} }}}}" if items else "")
+    if "ask" in step:
+        return {"prompt": f"WORD {word}."}
+    return {"with": {"word": f"{word}-"}} if "call" in step else {}

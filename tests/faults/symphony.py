@@ -20,7 +20,7 @@ MATRIX: Mapping[str, tuple[str, ...]] = {
         f"{PROTOCOL}every_outgoing_message_fits_the_schema",
     ),
     "sandbox and approval policy are those of the role": (
-        f"{CLIENT}commands_are_declined_by_default_with_the_right_reply",
+        f"{CLIENT}approvals_are_answered_as_the_policy_says",
         f"{CLIENT}on_request_runs_in_the_sandbox_without_asking",
     ),
     "the ids of threads and turns are read, told and used": (
@@ -43,9 +43,7 @@ MATRIX: Mapping[str, tuple[str, ...]] = {
     "stderr is no part of the protocol, and is kept": ("faults/test_symphony.py::test_stderr_is_kept_apart",),
     "what is no JSON breaks nothing": (f"{TRANSPORT}invalid_line_is_logged_and_has_no_other_effect",),
     "commands and file changes are approved as the role says": (
-        f"{CLIENT}auto_approved_commands_run",
-        f"{CLIENT}file_changes_are_declined_by_default_and_named",
-        f"{CLIENT}auto_approved_file_changes_are_made",
+        f"{CLIENT}approvals_are_answered_as_the_policy_says",
         "steps/test_containment.py::test_escalation_is_logged_whatever_was_decided",
     ),
     "a tool that there is not is refused, and the turn goes on": (

@@ -15,8 +15,8 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.flow_simulation import Simulation
-from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, terms_of
-from tests.support.generated_flows import flows_that_call
+from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, specs_of, terms_of
+from tests.support.random_flows import BOUNDED, STRAIGHT, Record, flows
 
 ROUNDING = 1e-6
 TOPIC = """
@@ -63,18 +63,6 @@ def test_shipped_flow_asks_every_role_once_per_cycle(cycles: int) -> None:
     assert most.records == cycles * (4 * 16 + 2)
 
 
-def test_repairs_take_as_long_as_turns_and_both_are_sent_again() -> None:
-    most = worst(flows_of(x=TEST_GENERATION), repairs=1, target="src")
-    seconds = 6 * (PLANNER + DEVELOPER) * 2 + 5 * CHECK_SECONDS
-    assert most == WorstCase(12, 12, 3 * 24, 2, seconds, seconds, 12 * (16 + 2) + 5 * (1 + 2))
-
-
-def test_tests_of_roles_that_change_files_take_their_time() -> None:
-    flows = flows_of(x="steps: [{ask: developer}, {ask: reader}, {id: all, ask: '*'}]")
-    without, tested = (worst_case(flows, "x", CATALOG, terms_of(tests=tests)).seconds for tests in (0, 60))
-    assert tested == without + 2 * 60
-
-
 @pytest.mark.parametrize(
     ("steps", "tests", "times"),
     [
@@ -113,24 +101,14 @@ def test_unknown_check_is_found_before_run() -> None:
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        ("{ask: planner}", (1, 1, PLANNER, 18)),
         ("{id: all, ask: '*'}", (3, 3, PLANNER + DEVELOPER + READER, 50)),
         ("{ask: planner, limits: {turn_seconds: 7}}", (1, 1, 3 * 7 + 2 * 60, 18)),
         ("{ask: planner, limits: {idle_seconds: 7}}", (1, 1, PLANNER, 18)),
         ("{ask: reader, isolate: worktree}", (1, 1, READER, 16 + 1 + 2)),
         ("{ask: reader, isolate: worktree, for_each: [1, 2, 3]}", (3, 1, 3 * READER, 3 * (16 + 1) + 2)),
-        ("{check: c}", (0, 0, CHECK_SECONDS, 3)),
-        ("{id: r, review: Well}", (0, 0, 0, 4)),
-        ("{id: r, review: Well, time_limit_seconds: 60, default: reject}", (0, 0, 60, 4)),
-        ("{ask: reader, retry: {attempts: 4, backoff_seconds: 2}}", (4, 1, 4 * READER + 14, 4 * 16 + 3 + 2)),
-        ("{check: c, retry: {attempts: 2, backoff_seconds: 5}}", (0, 0, 2 * CHECK_SECONDS + 5, 2 + 1 + 2)),
-        ("{ask: reader, for_each: [1, 2, 3]}", (3, 1, 3 * READER, 3 * 16 + 2)),
         ("{ask: reader, for_each: []}", (0, 1, 0, 2)),
         ("{ask: reader, for_each: '{{ goal }}', max_items: 32, concurrency: 8}", (32, 8, 4 * READER, 32 * 16 + 2)),
-        ("{ask: reader, for_each: [1, 2, 3], concurrency: 2}", (3, 2, 2 * READER, 50)),
         ("{ask: reader, for_each: [1, 2, 3], concurrency: 64}", (3, 3, READER, 50)),
-        ("{ask: reader, for_each: [1, 2, 3], concurrency: 2, retry: {attempts: 2}}",
-         (6, 2, 2 * (2 * READER + 1), 3 * 33 + 2)),
     ],
 )  # fmt: skip
 def test_what_a_step_comes_to(step: str, expected: tuple[int, int, float, int]) -> None:
@@ -345,31 +323,26 @@ def keeps_to(came_to: WorstCase, most: WorstCase) -> bool:
     return all(had <= may + ROUNDING for had, may in zip(astuple(came_to), astuple(most), strict=True))
 
 
-@pytest.mark.parametrize("processes", [None, 1, 2, 3])
-@pytest.mark.parametrize(
-    "steps",
-    [
-        "{ask: reader}, {id: many, ask: reader, for_each: [1, 2, 3], concurrency: 3}",
-        "{id: all, ask: '*'}, {check: c}, {id: many, ask: developer, for_each: [1, 2, 3, 4], concurrency: 2}",
-        "{ask: planner, retry: {attempts: 3}}, {id: r, review: Well, time_limit_seconds: 60, default: reject}",
-        "{id: some, ask: [reader], until: results}, {id: many, ask: '{{ item }}', roles: [reader], for_each: [1, 2]}",
-    ],
+@given(
+    drawn=flows(STRAIGHT),
+    repairs=st.integers(0, 2),
+    tests=st.sampled_from([0.0, 20.0]),
+    max_steps=st.tuples(*[st.integers(0, 2)] * len(ROLES)),
 )
-def test_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, processes: int | None) -> None:
-    flows, terms = flows_of(x=f"steps: [{steps}]"), terms_of(repairs=1, tests=20)
-    most = worst_case(flows, "x", CATALOG, terms).within(processes=processes)
-    bound = walk_bound(flows, "x", CATALOG, terms)
-    came_to = Simulation(flows, terms, Random(0), bad_luck=1.0, processes=processes).run("x", bound)
-    assert keeps_to(came_to, most)
-    assert replace(came_to, seconds=0, records=0) == replace(most, seconds=0, records=0)
-    if processes is None:
-        assert came_to.seconds == pytest.approx(most.seconds)
+def test_straight_flow_in_which_all_goes_wrong_comes_to_its_worst_case(
+    drawn: list[Record], repairs: int, tests: float, max_steps: tuple[int, ...]
+) -> None:
+    """Except for processes: those of a walk and those of its items count together."""
+    specs, terms, catalog = specs_of(drawn), terms_of(2, repairs, tests), stepping(*max_steps)
+    bound, most = walk_bound(specs, "own", catalog, terms), worst_case(specs, "own", catalog, terms)
+    came_to = Simulation(specs, terms, Random(0), bad_luck=1.0, catalog=catalog).run("own", bound)
+    assert astuple(replace(came_to, processes=most.processes)) == pytest.approx(astuple(most))
 
 
 SEEN: Counter[str] = Counter()
 """How many of the flows that `check_bounds` was given are bounded, and have what."""
 RUNS = {
-    "flows": flows_that_call(),
+    "drawn": flows(BOUNDED),
     "repairs": st.integers(0, 2),
     "tests": st.sampled_from([0.0, 20.0]),
     "processes": st.none() | st.integers(1, 4),
@@ -380,7 +353,7 @@ RUNS = {
 
 
 def check_bounds(
-    flows: dict[str, FlowSpec],
+    drawn: list[Record],
     repairs: int,
     tests: float,
     processes: int | None,
@@ -389,9 +362,9 @@ def check_bounds(
     chance: Random,
 ) -> None:
     """Turns, repair turns, prompts, processes, seconds by declared deadlines and records, however its steps end."""
-    terms, catalog = terms_of(2, repairs, tests), stepping(*max_steps)
+    flows, terms, catalog = specs_of(drawn), terms_of(2, repairs, tests), stepping(*max_steps)
     try:
-        bound = walk_bound(flows, "main", catalog, terms)
+        bound = walk_bound(flows, "own", catalog, terms)
     except DefinitionError as error:
         unbounded = str(error)
     else:
@@ -400,10 +373,10 @@ def check_bounds(
     if unbounded:
         return
     note(flows)
-    most = worst_case(flows, "main", catalog, terms).within(processes=processes)
+    most = worst_case(flows, "own", catalog, terms).within(processes=processes)
     for _ in range(3):
         simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
-        came_to = simulation.run("main", bound)
+        came_to = simulation.run("own", bound)
         assert keeps_to(came_to, most), (came_to, most)
 
 
@@ -414,7 +387,7 @@ def note(flows: Mapping[str, FlowSpec]) -> None:
         "a list of roles": any(step.asks_at_once for step in steps),
         "chosen roles": any(step.roles and not step.asks_at_once for step in steps),
         "until": any(step.until for step in steps),
-        "finally": bool(flows["main"].finally_),
+        "finally": bool(flows["own"].finally_),
     }
     SEEN.update(name for name, is_there in has.items() if is_there)
 
@@ -431,22 +404,3 @@ def test_no_run_of_a_thousand_flows_exceeds_its_worst_case() -> None:
     many()
     assert SEEN["bounded"] >= 1000, SEEN
     assert min(SEEN.values()) >= 100, SEEN
-
-
-def test_continuation_turns_count_with_time_and_journal_slots() -> None:
-    """They count like other turns, but are not repaired separately."""
-    flows = flows_of(x="steps: [{ask: reader}]")
-    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping(10, 10, 10)))
-    assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
-    assert most.seconds == pytest.approx(13 * READER)
-    assert most.records == plain.records + 10
-
-
-def test_items_with_needs_may_run_one_after_another() -> None:
-    """Items that wait for each other all run in sequence in the worst case."""
-    side_by_side, chained = (
-        worst_of(f"{{ask: reader, for_each: '{{{{ vars.x }}}}', max_items: 6, concurrency: 3{needs}}}")
-        for needs in ("", ", needs: '{{ item.needs }}'")
-    )
-    assert chained.processes == side_by_side.processes == 3
-    assert chained.seconds == pytest.approx(3 * side_by_side.seconds)

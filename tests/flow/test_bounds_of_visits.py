@@ -12,8 +12,11 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
 from codex_multi_role.flow.bounds import most_visits
 from codex_multi_role.flow.conditions import meanings_of
-from tests.support.flows import TEST_GENERATION, flow_of, steps_of
-from tests.support.generated_flows import STEP_IDS, flows_of_checks
+from tests.support.flow_simulation import any_result
+from tests.support.flows import TEST_GENERATION, flow_of, specs_of, steps_of
+from tests.support.random_flows import VISITED, flows
+
+FLOWS = flows(VISITED).map(lambda drawn: specs_of(drawn)["own"])
 
 
 def visits_of(flow: FlowSpec, **inputs: object) -> dict[str, int]:
@@ -170,12 +173,12 @@ def walk(flow: FlowSpec, most: dict[str, int], chance: Random) -> None:
     move: object = GoTo(flow.steps[0])
     while isinstance(move, GoTo):
         assert state.enter(move.step.id) <= most[move.step.id]
-        state.leave(move.step.id, {"red": chance.random() < 0.5, "green": chance.random() < 0.5})
+        state.leave(move.step.id, any_result(chance))
         move = after(flow, move.step, state)
 
 
 @settings(max_examples=settings().max_examples // 2)
-@given(flow=flows_of_checks(), chance=st.integers().map(Random))
+@given(flow=FLOWS, chance=st.integers().map(Random))
 def test_no_run_visits_a_step_more_often_than_the_bound(flow: FlowSpec, chance: Random) -> None:
     try:
         most = visits_of(flow)
@@ -189,12 +192,12 @@ def test_no_run_visits_a_step_more_often_than_the_bound(flow: FlowSpec, chance: 
 
 
 def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
-    following = STEP_IDS[STEP_IDS.index(origin) + 1 :][:1] == (target,)
+    following = (origin, target) in pairwise(step.id for step in flow.steps)
     return following or target in [route.to for route in flow.step(origin).next]
 
 
 @settings(max_examples=settings().max_examples // 2)
-@given(flow=flows_of_checks(), limit=st.integers(1, 4))
+@given(flow=FLOWS, limit=st.integers(1, 4))
 def test_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
     steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)
     most = visits_of(flow.model_copy(update={"steps": steps}))

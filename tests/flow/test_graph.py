@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.flow.chart import chart_of, one_line
 from codex_multi_role.flow.graph import ascii, mermaid, outline
-from tests.support.flows import flow_of, flows_of
-from tests.support.generated_flows import flows_that_call
+from tests.support.flows import flow_of, flows_of, specs_of
+from tests.support.random_flows import BOUNDED, Record, flows
 
 FLOWS = flows_of(
     main="""
@@ -134,14 +134,15 @@ def test_label_content_is_always_text(question: str, outcome: str) -> None:
 
 
 @settings(max_examples=settings().max_examples // 3)
-@given(flows=flows_that_call())
-def test_every_way_of_every_flow_is_an_edge(flows: dict[str, FlowSpec]) -> None:
-    _, edges, subgraphs = parts(mermaid(flows, "main"))
-    drawn = [flows["main"], *(flows[title.removeprefix("flow ")] for title in subgraphs)]
+@given(given=flows(BOUNDED))
+def test_every_way_of_every_flow_is_an_edge(given: list[Record]) -> None:
+    specs = specs_of(given)
+    _, edges, subgraphs = parts(mermaid(specs, "own"))
+    drawn = [specs["own"], *(specs[title.removeprefix("flow ")] for title in subgraphs)]
     steps = [step for flow in drawn for step in flow.steps]
     ways = [arrow for flow in drawn for node in chart_of(flow).nodes for arrow in node.arrows]
     assert len(edges) == len(drawn) + len(ways) + len([step for step in steps if step.call])
-    text = ascii(flows, "main")
+    text = ascii(specs, "own")
     assert all(len(line) <= 80 for line in text.splitlines())
     assert [text.count(f"\nflow {flow.name}") for flow in drawn[1:]] == [1] * (len(drawn) - 1)
 

@@ -108,7 +108,7 @@ def test_every_shipped_flow_gets_valid_answers(flow: str) -> None:
     playbook = automatic_playbook(flows, catalog)
     for step in (step for each in flows.values() for step in each.steps if step.ask in playbook.roles):
         schema = catalog.role(str(step.ask)).output_schema if step.reply is None else step.reply
-        for visit in range(1, 7):
+        for visit in range(1, 4):
             text = json.dumps(answer(playbook, str(step.ask), visit, f"{step.id}.1"))
             assert read_reply(text, schema).problem == ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,12 @@ class Recorded(NamedTuple):
     text: str
 
     def read(self) -> Reply:
-        return read_reply(self.text, SAMPLES["schemas"][self.role])
+        return _read(self.text, self.role)
+
+
+@cache
+def _read(text: str, role: str) -> Reply:
+    return read_reply(text, SAMPLES["schemas"][role])
 
 
 ANSWERS = [Recorded(*each) for each in SAMPLES["answers"]]

@@ -13,9 +13,9 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.flow import FlowState, GoTo, Terms, WalkBound, WorstCase, after, may_call, new_state
 from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES
-from tests.support.generated_flows import MOST_ITEMS
 from tests.support.simulated_clock import Clock, Pause, Side, Turn, Work
 
+MOST_ITEMS = 3
 MOST_VISITS = 400
 STEPS_PER_ASK = 16
 ATTEMPTS = 3
@@ -25,6 +25,18 @@ PAUSES = (60.0, 60.0)
 
 class TooLong(Exception):
     """The run was given up; what it came to so far must keep to the bound as well."""
+
+
+def any_result(chance: Random) -> dict[str, Any]:
+    """What a step leaves: every field that conditions of `tests.support.random_flows` read, with any value."""
+    items = [{"status": chance.choice(["done", "failed"]), "bad": chance.random() < 0.5} for _ in range(2)]
+    told = {
+        "said": chance.choice(["ok", ""]),
+        "verdict": chance.choice(["ok", "failed"]),
+        "exit_code": chance.randint(0, 3),
+    }
+    flags = {name: chance.random() < 0.5 for name in ("approved", "failed", "met")}
+    return {**told, **flags, "results": items}
 
 
 @dataclass
@@ -145,7 +157,7 @@ class Simulation:
             fans_out = move.step.for_each is not None
             yield from self._fan_out(move.step, place) if fans_out else self._unit(move.step, place, {})
             place.row.draw(0 if fans_out or move.step.isolate is None else 1)
-            place.state.leave(move.step.id, {"red": self._maybe(), "green": self._maybe()})
+            place.state.leave(move.step.id, any_result(self._chance))
             move = after(flow, move.step, place.state)
 
     def _fan_out(self, step: StepSpec, place: Place) -> Work:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -45,6 +47,11 @@ def flow_of(text: str, name: str = "x") -> FlowSpec:
 def flows_of(**texts: str) -> dict[str, FlowSpec]:
     """Flows by name: ``flows_of(main="steps: [{call: inner}]", inner="…")``."""
     return {name: flow_of(text, name) for name, text in texts.items()}
+
+
+def specs_of(flows: Iterable[Mapping[str, Any]]) -> dict[str, FlowSpec]:
+    """Flows by name, as the mappings in their files."""
+    return {flow["name"]: FlowSpec.model_validate({"source": f"{flow['name']}.yaml", **flow}) for flow in flows}
 
 
 def steps_of(**routes: str) -> FlowSpec:

@@ -147,7 +147,7 @@ class PureClient:
             return "not JSON"
         handoff = {
             "summary": key[:8],
-            "kind": int(key[:4], 16) % 2,
+            "said": "ok" if int(key[:4], 16) % 2 else "no",
             "items": [key[8], key[9]][: 1 + int(key[10], 16) % 2],
         }
         submits = SUBMITS.search(request.prompt)

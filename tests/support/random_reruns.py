@@ -1,17 +1,20 @@
-"""Random teams with flows of every shape, and random edits of them."""
+"""Random teams and projects for runs that are repeated, and edits of them."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import yaml
+from hypothesis import strategies as st
 
 from codex_multi_role import RunOptions
+from tests.support.random_flows import Weights, flows
 
 Json = dict[str, Any]
 PROVIDER = (
@@ -21,18 +24,24 @@ PROVIDER = (
 HABITS = ("", "", "LOOK at it.", "SUBMIT {name}.txt now.", "WRITE {name}.md now.", "WRITE {name}.log now.")
 """What roles do besides answering. Git ignores the last file."""
 COMMANDS = ("cat *.txt *.md *.log", "ls -l a.txt | cut -c1-10", "cat a.txt >> made.txt", "true", "false")
+CHECKS = [
+    {"argv": ["sh", "-c", f"{command} 2>&1"], "expect": [0, 1], "sandbox": False}  # outside it, because that is faster
+    for command in COMMANDS
+]
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
 
 @dataclass
 class Project:
-    """All that people edit: the catalog, flows by name, the files of the workspace, and options of the run."""
+    """All that people edit: the catalog, flows by name, the files of the workspace, and options of the run.
+
+    The option ``executable`` has the names of such files.
+    """
 
     catalog: Json
     flows: dict[str, Json]
     files: dict[str, str]
     options: Json = field(default_factory=dict)
-    executable: set[str] = field(default_factory=set)
 
     def write(self, folder: Path) -> RunOptions:
         """Write the team to ``folder/roles``, the files to ``folder/workspace``; the options of a run there."""
@@ -44,8 +53,9 @@ class Project:
             path = folder / "workspace" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            path.chmod(0o755 if name in self.executable else 0o644)
+            path.chmod(0o755 if name in self.options.get("executable", ()) else 0o644)
         given: Json = {"goal": "reach it", "flow": "own", "cycles": 2, "config": PROVIDER, **self.options}
+        given.pop("executable", None)
         return RunOptions(
             roles=folder / "roles",
             workspace=folder / "workspace",
@@ -55,246 +65,111 @@ class Project:
         )
 
 
-def random_project(chance: Random) -> Project:
-    names = ["alpha", "beta", "gamma", "delta"][: chance.randint(2, 4)]
-    roles = [_role(chance, name) for name in names]
-    flows: dict[str, Json] = {
-        "own": {"inputs": {"tone": "calm"}, "steps": _steps(chance, roles)},
-        "inner": {"inputs": {"tone": "calm"}, "steps": _checked(chance, [_ask(chance, roles, "deep")], "within")},
-    }
-    if chance.random() < 0.2:
-        flows["own"] = {
-            "inputs": {"tone": "calm"},
-            "steps": [
-                {
-                    "id": "team",
-                    "ask": "*",
-                    "next": [{"when": "cycle < cycles", "to": "team"}, {"end": "over", "exit": 1}],
-                }
-            ],
-        }
-        for role, before in zip(roles[1:], roles, strict=False):
-            role["depends_on"] = [before["name"]] if chance.random() < 0.6 or _any_writes(roles) else []
-    return Project({"version": 1, "roles": roles}, flows, {"a.txt": "a\n", "b/c.txt": "c\n", ".gitignore": "*.log\n"})
+REPEATED = Weights(
+    kinds={"ask": 6, "check": 2, "call": 1, "panel": 1, "chosen": 1, "every": 1},
+    keys={
+        **{"for_each": 30, "found": 50, "needs": 20, "at_once": 66, "until": 15, "copy": 15, "kept": 15, "retry": 15},
+        **{"skip": 20, "set": 15, "back": 50, "combined": 20, "max_visits": 20},
+        **{"plain": 100, "with": 60, "stdout": 75},
+    },
+    fields=("items",),
+)
 
 
-def _role(chance: Random, name: str) -> Json:
-    habit = chance.choice(HABITS).format(name=name)
+@st.composite
+def projects(draw: st.DrawFn) -> Project:
+    names = ["alpha", "beta", "gamma", "delta"][: draw(st.integers(2, 4))]
+    roles = [_role(draw, name) for name in names]
+    writers = [role["name"] for role in roles if "prompt_flags" in role or "behaviors" in role]
+    for role, before in pairwise(roles):  # those that write at the same time have no order that could be repeated
+        waits = bool(writers) or draw(st.booleans())
+        role["depends_on"] = [before["name"]] if waits else []
+    drawn = draw(flows(replace(REPEATED, roles=names, writers=writers)))
+    for step in (step for flow in drawn for step in flow["steps"] if "check" in step):
+        step["with"] = draw(st.sampled_from(CHECKS))
+    files = {"a.txt": "a\n", "b/c.txt": "c\n", ".gitignore": "*.log\n"}
+    return Project({"version": 1, "roles": roles}, {flow.pop("name"): flow for flow in drawn}, files)
+
+
+def _role(draw: st.DrawFn, name: str) -> Json:
+    habit = draw(st.sampled_from(HABITS)).format(name=name)
     role: Json = {"name": name, "prompt_text": f"You are {name}. {habit}", "output_schema": copy.deepcopy(SCHEMA)}
     if "SUBMIT" in habit:
         role["behaviors"] = {"apply_files": True}
     if "WRITE" in habit:
         role["prompt_flags"] = {"allow_write": True}
-    if chance.random() < 0.1:
-        role["protect"] = [f"{name}.*"]
-    return role
+    return role | ({"protect": [f"{name}.*"]} if draw(st.integers(0, 9)) == 9 else {})
 
 
-def _checked(chance: Random, steps: list[Json], name: str) -> list[Json]:
-    """The ``steps`` with, in half of all cases, a check before the last one, whose prompt has its result."""
-    if chance.random() < 0.5:
-        return steps
-    *others, last = steps
-    if "ask" in last:
-        last = {**last, "with": {"seen": f"{{{{ steps.{name}.stdout }}}}"}}
-    check: Json = {"id": name, "check": "command", "max_visits": 6}
-    return [*others, check | {"with": _command(chance)}, last]
+@dataclass(frozen=True)
+class Edit:
+    """A new value, one of ``values``, of the key of a role, an ask, a check, the own flow, the run or the files.
 
+    ``is_cautious``: more turns may be asked than what they show the model requires. ``has_effect``: on turns.
+    """
 
-def _command(chance: Random) -> Json:
-    argv = ["sh", "-c", f"{chance.choice(COMMANDS)} 2>&1"]
-    return {"argv": argv, "expect": [0, 1], "sandbox": False}  # outside it, because that is faster
+    of: str
+    key: str
+    values: Sequence[Any]
+    is_cautious: bool = False
+    has_effect: bool = True
 
+    def apply(self, chance: Random, project: Project) -> None:
+        steps = [step for flow in project.flows.values() for step in flow["steps"]]
+        edited = {
+            "role": project.catalog["roles"],
+            "ask": [step for step in steps if step.get("ask", "*") != "*"],
+            "check": [step for step in steps if "check" in step],
+            "flow": [project.flows["own"]],
+            "run": [project.options],
+            "files": [project.files],
+        }[self.of]
+        if edited:
+            values = chance.choice(edited)
+            value = chance.choice(self.values)
+            values[self.key] = value(values.get(self.key)) if callable(value) else value
 
-def _steps(chance: Random, roles: list[Json]) -> list[Json]:
-    steps = _checked(chance, [_ask(chance, roles, "first")], "before")
-    for number in range(chance.randint(1, 4)):
-        kind = chance.choice(("ask", "ask", "fan", "call", "loop"))
-        step = _ask(chance, roles, f"s{number}")
-        before = chance.choice([each["id"] for each in steps if "for_each" not in each and "ask" in each])
-        if kind == "fan":
-            step |= {
-                "for_each": chance.choice([["x", "y", "x"], f"{{{{ steps.{before}.get('items', []) }}}}"]),
-                "max_items": 3,
-            }
-            step |= {"concurrency": chance.choice([1, 3])}
-            if _writes(roles, step["ask"]):
-                step |= {"isolate": "worktree", "merge": "all"}
-        elif kind == "call":
-            step = {"id": step["id"], "call": "inner"}
-        elif kind == "loop":
-            step["next"] = [{"when": f"steps.{step['id']}.visits < 3", "to": before}]
-            step["max_visits"] = 3
-        steps.append(step)
-    for each in steps:
-        each.setdefault("max_visits", 6)
-    return _checked(chance, steps, "then")
 
+def _add_step(steps: list[Json]) -> list[Json]:
+    return [*steps[:1], {"id": "added", "ask": "alpha", "max_visits": 6}, *steps[1:]]
 
-def _writes(roles: list[Json], name: str) -> bool:
-    return any(role["name"] == name and ("prompt_flags" in role or "behaviors" in role) for role in roles)
 
+def _remove_step(steps: list[Json]) -> list[Json]:
+    """The last one, if no other leads to it."""
+    is_target = any(route.get("to") == steps[-1]["id"] for step in steps[:-1] for route in step.get("next", ()))
+    return steps if is_target else steps[:-1] or steps
 
-def _any_writes(roles: list[Json]) -> bool:
-    return any(_writes(roles, role["name"]) for role in roles)
 
-
-def _ask(chance: Random, roles: list[Json], name: str) -> Json:
-    step: Json = {"id": name, "ask": chance.choice(roles)["name"]}
-    if chance.random() < 0.3:
-        step["with"] = {"note": chance.choice(["fixed", "{{ goal }}"])}
-    elif chance.random() < 0.2:
-        step["prompt"] = f"Do {name}. LOOK at it." if chance.random() < 0.5 else f"Do {name}."
-    return step
-
-
-Edit = Callable[[Random, Project], None]
-
-
-def _any_role(chance: Random, project: Project) -> Json:
-    role: Json = chance.choice(project.catalog["roles"])
-    return role
-
-
-def _any_step(chance: Random, project: Project) -> Json:
-    steps = [step for flow in project.flows.values() for step in flow["steps"] if step.get("ask", "*") != "*"]
-    step: Json = chance.choice(steps) if steps else {}
-    return step
-
-
-def edit_prompt(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["prompt_text"] += f" Take {chance.uniform(0, 9):.2f} s."
-
-
-def edit_schema(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["output_schema"]["description"] = str(chance.random())
-
-
-def edit_effort(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["reasoning_effort"] = chance.choice(["low", "high"])
-
-
-def edit_model(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["model"] = "another"
-
-
-def edit_codex_config(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["codex_config"] = {"model_verbosity": chance.choice(["low", "high"])}
-
-
-def edit_tools(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["tools"] = ["terminate"]
-
-
-def edit_step_prompt(chance: Random, project: Project) -> None:
-    _any_step(chance, project)["prompt"] = f"Do it the other way {chance.random()}."
-
-
-def edit_payload(chance: Random, project: Project) -> None:
-    _any_step(chance, project)["with"] = {"note": chance.choice(["fixed", "other", "{{ inputs.tone }}"])}
-
-
-def edit_dependency(chance: Random, project: Project) -> None:
-    roles = project.catalog["roles"]
-    if not _any_writes(roles):  # those that write at the same time have no order that could be repeated
-        roles[-1]["depends_on"] = chance.choice([[], [roles[0]["name"]]])
-
-
-def edit_file(chance: Random, project: Project) -> None:
-    project.files[chance.choice(["a.txt", "b/c.txt", "new.txt"])] = f"{chance.random()}\n"
-
-
-def edit_instructions(chance: Random, project: Project) -> None:
-    project.files["AGENTS.md"] = f"Be brief: {chance.random()}\n"
-
-
-def edit_goal(chance: Random, project: Project) -> None:
-    project.options["goal"] = f"reach {chance.random()}"
-
-
-def edit_input(chance: Random, project: Project) -> None:
-    project.options["inputs"] = {"tone": str(chance.random())}
-
-
-def edit_run_model(_: Random, project: Project) -> None:
-    project.options["model"] = "run-model"
-
-
-def edit_settings(chance: Random, project: Project) -> None:
-    project.options["config"] = (*PROVIDER, f"model_verbosity={chance.choice(['low', 'high'])}")
-
-
-def add_step(chance: Random, project: Project) -> None:
-    steps = project.flows["own"]["steps"]
-    if steps[0]["id"] == "team":
-        return
-    steps.insert(
-        chance.randint(0, len(steps)), {"id": "added", "ask": _any_role(chance, project)["name"], "max_visits": 6}
-    )
-
-
-def remove_step(_: Random, project: Project) -> None:
-    steps = project.flows["own"]["steps"]
-    if len(steps) > 1 and "next" not in steps[-1]:
-        steps.pop()
-
-
-def edit_limits(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["limits"] = {"turn_seconds": chance.randint(100, 900)}
-
-
-def edit_repairs(chance: Random, project: Project) -> None:
-    project.options["repair_attempts"] = chance.randint(0, 3)
-
-
-def edit_cycles(chance: Random, project: Project) -> None:
-    project.options["cycles"] = chance.randint(1, 3)
-
-
-def edit_check(chance: Random, project: Project) -> None:
-    checks = [step for flow in project.flows.values() for step in flow["steps"] if "check" in step]
-    if checks:
-        chance.choice(checks)["with"] = _command(chance)
-
-
-def edit_protect(chance: Random, project: Project) -> None:
-    chance.choice([_any_role(chance, project), project.flows["own"]])["protect"] = [
-        chance.choice(["a*", "*.md", "b/*"])
-    ]
-
-
-def edit_sandbox(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["sandbox"] = "workspace-write"
-
-
-def edit_max_steps(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["max_steps"] = chance.randint(0, 2)
-
-
-def edit_ignored_file(chance: Random, project: Project) -> None:
-    project.files["old.log"] = f"{chance.random()}\n"
-
-
-def edit_mode(_: Random, project: Project) -> None:
-    project.executable ^= {"a.txt"}
-
-
-def edit_nothing(_: Random, __: Project) -> None:
-    pass
-
-
+EFFORTS = ("low", "high")
 EDITS: tuple[Edit, ...] = (
-    *(edit_prompt, edit_prompt, edit_prompt, edit_schema, edit_effort, edit_model, edit_codex_config, edit_tools),
-    *(edit_step_prompt, edit_payload, edit_dependency, edit_file, edit_file, edit_instructions, edit_goal, edit_input),
-    *(edit_run_model, edit_settings, add_step, remove_step, edit_limits, edit_repairs, edit_cycles, edit_nothing),
-    *(edit_check, edit_check, edit_protect, edit_sandbox, edit_max_steps, edit_ignored_file, edit_mode),
+    *(Edit("role", "prompt_text", [lambda text: f"{text} Take 1.25 s.", lambda text: f"{text} Take 3 s."]),) * 3,
+    Edit("role", "output_schema", [{**SCHEMA, "description": text} for text in EFFORTS]),
+    Edit("role", "reasoning_effort", EFFORTS),
+    Edit("role", "model", ["another"]),
+    Edit("role", "codex_config", [{"model_verbosity": effort} for effort in EFFORTS]),
+    Edit("role", "tools", [["terminate"]]),
+    Edit("role", "limits", [{"turn_seconds": 100}, {"turn_seconds": 900}], has_effect=False),
+    Edit("role", "sandbox", ["workspace-write"], is_cautious=True),
+    Edit("role", "max_steps", [0, 1, 2], is_cautious=True),
+    Edit("role", "protect", [["a*"], ["*.md"], ["b/*"]], is_cautious=True),
+    Edit("flow", "protect", [["a*"], ["*.md"], ["b/*"]], is_cautious=True),
+    Edit("flow", "steps", [_add_step]),
+    Edit("flow", "steps", [_remove_step]),
+    Edit("ask", "prompt", ["Do it the other way.", "Do it. LOOK at it."]),
+    Edit("ask", "with", [{"note": "fixed"}, {"note": "other"}, {"note": "{{ inputs.most }}"}, {"note": "{{ goal }}"}]),
+    *(Edit("check", "with", CHECKS),) * 2,
+    *(Edit("files", name, ["1\n", "2\n"]) for name in ("a.txt", "b/c.txt", "new.txt", "AGENTS.md", "old.log")),
+    Edit("run", "executable", [{"a.txt"}]),
+    Edit("run", "goal", ["reach more", "reach less"]),
+    Edit("run", "inputs", [{"most": 1}, {"most": 3}]),
+    Edit("run", "model", ["run-model"]),
+    Edit("run", "config", [(*PROVIDER, f"model_verbosity={effort}") for effort in EFFORTS]),
+    Edit("run", "repair_attempts", [0, 1, 3]),
+    Edit("run", "cycles", [1, 2, 3]),
+    Edit("run", "cycles", [2], has_effect=False),
 )
-WITHOUT_EFFECT = (edit_limits, edit_nothing)
-"""Edits that no turn depends on."""
-CAUTIOUS = (edit_protect, edit_sandbox, edit_max_steps)
-"""Edits after which more turns may be asked than what they show the model requires."""
 
 
 def is_exact(project: Project, edit: Edit) -> bool:
     """Whether a turn is asked only if it shows the model something new. Those that write ignored files always are."""
-    return edit not in CAUTIOUS and not any(".log" in role["prompt_text"] for role in project.catalog["roles"])
+    return not edit.is_cautious and not any(".log" in role["prompt_text"] for role in project.catalog["roles"])

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.verdicts.rule_flows import WORK, Case
+from tests.support.random_flows import Case
 from tests.verdicts.rules import Record
 
+WORK: dict[str, Record] = {
+    "ask": {"ask": "reader"},
+    "check": {"check": "command", "with": {"argv": ["true"]}},
+    "review": {"review": "Continue?"},
+}
 SKIP, TWICE, COPY = {"on_error": "skip"}, {"retry": {"attempts": 2, "backoff_seconds": 0}}, {"isolate": "worktree"}
 ITEMS = {"for_each": [0, 1]}
 

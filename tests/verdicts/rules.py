@@ -1,7 +1,7 @@
 """An interpreter of the rules in DESIGN, written from its text: what a run of scripted work must end with.
 
 It is independent of the engine, so that the two can be compared. It is limited to what decides the path: no templates
-except conditions, no variables, no limits, one item at a time. The comments quote DESIGN, chapters "Flow language" (F)
+except conditions, no limits, one item at a time. The comments quote DESIGN, chapters "Flow language" (F)
 and "Verdicts and contracts" (V), or the decisions R1 to R4 about retries, called flows, fan-outs and final checks.
 """
 
@@ -91,10 +91,11 @@ class Run:
         steps: Sequence[Record] = flow["steps"]
         ids = [step["id"] for step in steps]
         states: dict[str, dict[str, Any]] = {each: {"visits": 0} for each in ids}
-        variables: dict[str, Any] = {**flow.get("vars", {})}
+        inputs = flow.get("inputs", {})
+        variables = {each: value_of(str(text), inputs=inputs) for each, text in flow.get("vars", {}).items()}
         index = 0
         while index < len(steps):  # F: "A flow is steps in order."
-            step, name = steps[index], ids[index]
+            step, name = spread(steps[index]), ids[index]
             visit = states[name]["visits"] + 1
             key = f"{within}{name}.{visit}"
             self.path.append(step_of(key))
@@ -105,8 +106,9 @@ class Run:
             states[name] = {**result.seen, "visits": visit}
             # F: `set`: "run variables after the step".
             variables |= {each: value_of(text, steps=states) for each, text in step.get("set", {}).items()}
+            known = {"steps": states, "vars": variables, "inputs": inputs, "cycle": states[ids[0]]["visits"]}
             # F: "the first `next` entry whose `when` holds, otherwise the following step".
-            taken = (each for each in step["next"] if holds(each.get("when", "true"), steps=states, vars=variables))
+            taken = (each for each in step["next"] if holds(each.get("when", "true"), **known))
             route = next(taken, None)
             if result.verdict == BAD and not is_saved(step, route):
                 return Ended(1, f"{name}_failed")  # V3: "the flow ends with exit 1"
@@ -228,6 +230,11 @@ def reads_result(step: Record) -> bool:
     return any(each not in NOT_RESULTS for each in re.findall(rf"\bsteps\.{step['id']}\.(\w+)", conditions))
 
 
+def spread(step: Record) -> Record:
+    """F: "`ask: [security, style, logic]` is one item per role"."""
+    return {**step, "for_each": step["ask"]} if isinstance(step.get("ask"), list) else step
+
+
 def skips(step: Record) -> bool:
     return step.get("on_error") == "skip"
 
@@ -243,7 +250,8 @@ def holds(condition: str, **values: Any) -> bool:
 
 def value_of(template: str, **values: Any) -> Any:
     """F: "A value that is one whole `{{ … }}` keeps its type"."""
-    return compiled(template.removeprefix("{{").removesuffix("}}"))(**values)
+    whole = template.removeprefix("{{")
+    return compiled(whole.removesuffix("}}"))(**values) if whole != template else template
 
 
 @cache
