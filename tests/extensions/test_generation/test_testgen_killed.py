@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.extensions.test_generation.mutants import is_installed
+from tests.endurance.evidence import differences
 from tests.endurance.faults import Kill
 from tests.endurance.points import Point
 from tests.endurance.scenarios import Scenario
@@ -56,4 +57,4 @@ def test_run_killed_while_measuring_ends_like_undisturbed_run(tmp_path: Path) ->
         assert bench.resume() == 0, bench.output.read_text()
         assert bench.server.requests == due
         assert results(bench) == expected
-        assert evidence.differences(bench.evidence(0)) == []
+        assert differences(evidence, bench.evidence(0)) == []
