@@ -35,7 +35,7 @@ class Fault:
     """Fields of the evidence that may differ from an undisturbed run's."""
     is_paid_once = True
     """Whether no turn may be paid for again, except one in flight."""
-    process_seconds = 60.0
+    process_seconds = 180.0
     """The most that one process of a run may take."""
     disk_megabytes = 0
     """The size of a disk of its own for the team."""

@@ -7,12 +7,12 @@ import signal
 
 from tests.endurance.faults.fault import KILLED, Fault
 from tests.endurance.marks import MARKS
-from tests.endurance.scenarios import BATCH, CYCLES, FAN_OUT, MIXED, PLAN_SOLVE, PLANNED, WORKER
+from tests.endurance.scenarios import BATCH, CYCLES, FAN_OUT, MIXED, PLAN_SOLVE, WORKER
 
 
 class Kill(Fault):
     name = "kill"
-    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED, PLANNED, WORKER, BATCH)
+    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED, WORKER, BATCH)
     marks = MARKS
     exit_code = KILLED
 

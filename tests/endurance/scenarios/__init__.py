@@ -6,7 +6,6 @@ from tests.endurance.scenarios.every_message import EVERY_MESSAGE
 from tests.endurance.scenarios.fan_out import FAN_OUT
 from tests.endurance.scenarios.mixed import MIXED
 from tests.endurance.scenarios.plan_solve import PLAN_SOLVE
-from tests.endurance.scenarios.planned import PLANNED
 from tests.endurance.scenarios.scenario import Scenario, Struck
 
 WORKER, BATCH = Struck(name="worker"), Struck(name="batch")
@@ -18,7 +17,6 @@ __all__ = [
     "EVERY_MESSAGE",
     "FAN_OUT",
     "MIXED",
-    "PLANNED",
     "PLAN_SOLVE",
     "WORKER",
     "Scenario",
