@@ -2,6 +2,7 @@
 
 \b
     python -m tests.everything                                one after the other; takes hours
+    python -m tests.everything --weekly                       the long tests, and a share of endurance: other each week
     python -m tests.everything --only promises --only core
     python -m tests.everything --list                         the names and their commands
 
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -31,10 +33,19 @@ CHECKS = {
     "full-disk": "python -m tests.endurance full-disk",
     "frozen": "python -m tests.endurance frozen",
     "line": "python -m tests.endurance line",
-    "worker-kills": "python -m tests.endurance.worker_kills",
-    "batch-kills": "python -m tests.endurance.batch_kills",
 }
 """The command of each check, by name."""
+WEEKLY_POINTS = {"kill": 24, "full-disk": 12, "frozen": 24, "line": 24}
+"""How many points of each of its scenarios a fault strikes: all takes less than two hours on two cores."""
+
+
+def weekly(seed: int) -> dict[str, str]:
+    """The checks of a week: no release is due, so each promise is tried in more ways than the gate has time for."""
+    struck = {
+        fault: f"python -m tests.endurance {fault} --points {points} --seed {seed}"
+        for fault, points in WEEKLY_POINTS.items()
+    }
+    return {"long": CHECKS["long"], **struck}
 
 
 def execute(command: Sequence[str]) -> int:
@@ -56,10 +67,13 @@ def run_checks(checks: Mapping[str, str], execute: Callable[[Sequence[str]], int
 
 
 @click.command(help=__doc__)
+@click.option("--weekly", "of_the_week", is_flag=True, help="What a week needs; on two cores less than two hours.")
 @click.option("--only", type=click.Choice(list(CHECKS)), multiple=True, help="Only this one; may be repeated.")
 @click.option("--list", "listed", is_flag=True, help="Print the names and their commands.")
-def main(only: tuple[str, ...], listed: bool) -> None:
-    checks = {name: command for name, command in CHECKS.items() if name in (only or CHECKS)}
+def main(of_the_week: bool, only: tuple[str, ...], listed: bool) -> None:
+    year, week, _ = datetime.now(UTC).isocalendar()
+    known = weekly(100 * year + week) if of_the_week else CHECKS
+    checks = {name: command for name, command in known.items() if name in (only or known)}
     if listed:
         for name, command in checks.items():
             click.echo(f"{name:<12} {command}")

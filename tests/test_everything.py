@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.everything import CHECKS, run_checks
+from tests.everything import CHECKS, run_checks, weekly
 
 TOP = Path(__file__).parents[1]
 
@@ -31,9 +31,9 @@ def test_failure_stops_nothing_and_is_listed_at_the_end(capsys: pytest.CaptureFi
 
 
 @pytest.mark.extensions  # a checkout without them lacks some of the files
-@pytest.mark.parametrize("name", CHECKS)
-def test_each_check_names_existing_files_and_modules(name: str) -> None:
-    program, *words = shlex.split(CHECKS[name])
+@pytest.mark.parametrize("check", [*CHECKS.values(), *weekly(1).values()])
+def test_each_check_names_existing_files_and_modules(check: str) -> None:
+    program, *words = shlex.split(check)
     if program == "python":
         assert find_spec(words[1]) is not None
     assert all((TOP / word).exists() for word in words if "/" in word)

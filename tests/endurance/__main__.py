@@ -1,4 +1,4 @@
-"""Endurance: strike a run with a fault wherever it can strike, resume the run, and see that nothing is wrong or lost.
+"""Endurance: strike work with a fault wherever it can strike, resume it, and see that nothing is wrong or lost.
 
 \b
     python -m tests.endurance                         the whole: every fault at every point of every scenario
@@ -29,15 +29,16 @@ from typing import Any
 
 import click
 
+from tests.endurance.bench import Trial, Undisturbed
 from tests.endurance.faults import FAULTS, Fault
 from tests.endurance.points import Points, choose, choose_pairs
-from tests.endurance.scenarios import Scenario
-from tests.endurance.trial import Trial, Undisturbed, attempt, undisturbed
+from tests.endurance.scenarios import Struck
+from tests.endurance.trial import attempt, undisturbed
 
 
 def endure(
     fault: Fault,
-    scenario: Scenario,
+    scenario: Struck,
     all_points: Sequence[Points],
     folder: Path,
     expected: Undisturbed,

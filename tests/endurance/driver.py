@@ -1,26 +1,28 @@
 """The orchestrator in a process of its own, which a fault strikes.
 
-    python -m tests.endurance.driver --fault NAME [--at KIND:N] --note FILE -- run --goal …
+    python -m tests.endurance.driver --fault NAME --mark KIND … [--at KIND:N] --note FILE -- run --goal …
 
-Runs ``codex-multi-role`` in this process. It counts the places that the process passes, by kind; at the N-th of a kind
-it writes to FILE which place that is, and does the fault's harm. A process that passes no such place leaves in FILE all
-of that kind, or of every kind if there is no ``--at``, that it passed. SIGUSR1 makes it print where every thread is.
+Runs ``codex-multi-role`` in this process, or what a worker orders. It counts the places of each marked kind that the
+process passes; at the N-th of a kind it writes to FILE which place that is, and does the fault's harm. A process that
+passes no such place leaves in FILE all that it passed. SIGUSR1 makes it print where every thread is.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
 from codex_multi_role.cli.main import main as codex_multi_role
+from tests.endurance.bench import ATTEMPT
 from tests.endurance.faults import FAULTS
 from tests.endurance.points import Point
 
@@ -56,21 +58,33 @@ class Passes:
 
 @click.command()
 @click.option("--fault", "name", type=click.Choice(list(FAULTS)), required=True)
+@click.option("--mark", "kinds", multiple=True)
 @click.option("--at", type=Point.parse, help="KIND:N")
 @click.option("--note", type=click.Path(path_type=Path), required=True)
 @click.argument("arguments", nargs=-1)
-def drive(name: str, at: Point | None, note: Path, arguments: tuple[str, ...]) -> None:
+def drive(name: str, kinds: Sequence[str], at: Point | None, note: Path, arguments: Sequence[str]) -> None:
     faulthandler.register(signal.SIGUSR1)
     fault = FAULTS[name]
     if at:
         fault.prepare()
     passes = Passes(note, at, fault.harm)
-    for kind in [at.kind] if at and at.kind in fault.marks else fault.marks:
+    for kind in kinds:
         fault.marks[kind](partial(passes.count, kind))
-    sys.argv = ["codex-multi-role", *arguments]
-    code = codex_multi_role()
+    code = carry_out(arguments)
     passes.write()
+    sys.stdout.flush()
+    if arguments[0] == ATTEMPT:
+        os._exit(code)  # as such a process ends: a thread of its own never does
     sys.exit(code)
+
+
+def carry_out(arguments: Sequence[str]) -> int:
+    if arguments[0] == ATTEMPT:
+        from codex_multi_role.extensions.machines.workers import attempt_process  # imports much that no run does
+
+        return attempt_process.main(os.open(arguments[1], os.O_RDONLY))
+    sys.argv = ["codex-multi-role", *arguments]
+    return codex_multi_role()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import re
 import stat
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,14 @@ TURN_FOLDER = re.compile(r"turn_\d{3}")
 GIT_QUESTIONS = {"status": ("status", "--porcelain"), "log": ("log", "--all", "--format=%s"), "fsck": ("fsck",)}
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What has to be the same whatever struck a run.
+Evidence = Mapping[str, Mapping[str, object]]
+"""What has to be the same whatever struck, in parts."""
+
+
+def evidence_of(
+    run: RunFolder, workspace: Path, exit_code: int, git: Git, racers: Collection[str] = ()
+) -> dict[str, Mapping[str, object]]:
+    """What a run left.
 
     ``ending``: of ``run.json`` and of the process. ``workspace``: by path the mode, and a digest of the bytes.
     ``repository``: what git says of the user's. ``journal``: the names of the recorded steps, by place.
@@ -36,45 +40,29 @@ class Evidence:
     ``latest``, ``history``: of ``controller_state.json``, without turn numbers, since a turn that is taken again has
     another. ``states``: the last of the run and of each item, by unit.
     """
+    record, state = run.record(), read(run.state_path)
+    history = enumerate(state["history"], start=1)
+    steps = recorded_steps(run.journal_path).items()
+    return {
+        "ending": {**{key: record[key] for key in ENDING}, "process": exit_code},
+        "workspace": dict(_entries(workspace)),
+        "repository": dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
+        "copies": dict(_copies(run)),
+        "journal": {f"{place}": name for place, name in steps if name.removesuffix(" turn") not in racers},
+        "latest": {role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
+        "states": dict(_states(run)),
+        "history": {f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
+    }
 
-    ending: dict[str, object]
-    workspace: dict[str, str]
-    repository: dict[str, object]
-    copies: dict[str, object]
-    journal: dict[str, object]
-    latest: dict[str, object]
-    history: dict[str, object]
-    states: dict[str, object]
 
-    @classmethod
-    def collect(
-        cls, run: RunFolder, workspace: Path, exit_code: int, git: Git, racers: Collection[str] = ()
-    ) -> Evidence:
-        record, state = run.record(), read(run.state_path)
-        history = enumerate(state["history"], start=1)
-        return cls(
-            ending={**{key: record[key] for key in ENDING}, "process": exit_code},
-            workspace=dict(_entries(workspace)),
-            repository=dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
-            copies=dict(_copies(run)),
-            journal={
-                f"{place}": name
-                for place, name in recorded_steps(run.journal_path).items()
-                if name.removesuffix(" turn") not in racers
-            },
-            latest={role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
-            states=dict(_states(run)),
-            history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
-        )
-
-    def differences(self, other: Evidence, but: Collection[str] = ()) -> list[str]:
-        """In words, what ``other`` has that this has not, and what it lacks, in all fields ``but`` these."""
-        return [
-            f"{each.name} {where}: {found!r} instead of {expected!r}"
-            for each in fields(self)
-            if each.name not in but
-            for where, expected, found in _unequal(getattr(self, each.name), getattr(other, each.name))
-        ]
+def differences(expected: Evidence, found: Evidence, but: Collection[str] = ()) -> list[str]:
+    """In words, what was ``found`` and not ``expected``, and what is lacking, in all parts ``but`` these."""
+    return [
+        f"{part} {where}: {mine!r} instead of {wanted!r}"
+        for part in expected
+        if part not in but
+        for where, wanted, mine in _unequal(expected[part], found[part])
+    ]
 
 
 def _unequal(expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[tuple[str, object, object]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,14 +47,16 @@ def surround(owner: object, name: str, before: Listener = ignore, after: Listene
     setattr(owner, name, surrounded)
 
 
+def announce(passed: Passed, owner: object, name: str, what: str) -> None:
+    """Pass a place before and after each call of the function ``name`` of ``owner``."""
+    told = [lambda *_, when=when, **__: passed(f"{when} {what}") for when in ("before", "after")]
+    surround(owner, name, *told)
+
+
 def mark_journal(passed: Passed) -> None:
     """Before and after the journal is created or opened, and every step that is recorded in it."""
-
-    def announced(owner: object, name: str, what: str) -> None:
-        surround(owner, name, lambda *_: passed(f"before {what}"), lambda *_: passed(f"after {what}"))
-
-    announced(journal_file, "_opened", "opening")
-    announced(FileJournal, "add", "recording")
+    announce(passed, journal_file, "_opened", "opening")
+    announce(passed, FileJournal, "add", "recording")
 
 
 def mark_wire(passed: Passed) -> None:
@@ -113,10 +116,42 @@ def program(argv: Sequence[str]) -> str:
     return f"{Path(argv[program]).name} {argv[program + 1]}"
 
 
+def mark_store(passed: Passed) -> None:
+    """Before and after an object of a run is saved for other machines, and a goal's result is written."""
+    from codex_multi_role.extensions.machines.batches.goal_results import ResultFile
+    from codex_multi_role.extensions.machines.store.objects import LocalObjects
+
+    announce(passed, LocalObjects, "write", "saving")
+    announce(passed, ResultFile, "write", "the result")
+
+
+def mark_database(passed: Passed) -> None:
+    """Before and after a transaction is committed, and the engine records a step."""
+    from dbos._sys_db import SystemDatabase
+
+    from codex_multi_role.extensions.machines.workers import database, queued_runs
+    from codex_multi_role.extensions.machines.workers.database import Database
+
+    transaction = Database.transaction
+
+    @contextmanager
+    def struck(self: Database) -> Iterator[Any]:
+        with transaction(self) as connection:
+            yield connection
+            passed("before committing")
+        passed("after committing")
+
+    queued_runs.ROWS_AT_ONCE = 2  # several transactions for a few goals
+    vars(database)["Database"].transaction = struck
+    announce(passed, SystemDatabase, "record_operation_result", "recording")
+
+
 MARKS: Mapping[str, Mark] = {
     "journal": mark_journal,
     "wire": mark_wire,
     "files": mark_files,
     "children": mark_children,
+    "store": mark_store,
+    "database": mark_database,
 }
-"""Everything that a run writes, sends or starts."""
+"""Everything that a run writes, sends or starts, and what many machines share."""

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,8 +18,6 @@ from codex_multi_role.codex.locator import find_codex
 from tests.support.codex_proxy import write_launcher
 from tests.support.leftovers import processes_of
 from tests.support.message_fates import Case, Once
-
-pytestmark = pytest.mark.real
 
 SECONDS = 30.0
 INITIALIZE = {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "0"}}}
@@ -46,39 +44,31 @@ def running(folder: Path, once: Once | Case) -> Iterator[subprocess.Popen[bytes]
             process.kill()
 
 
-CALM = Case("calm", 0)
+def close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
 
 
-def test_end_of_its_input_ends_codex_and_it_has_codexs_exit_code(tmp_path: Path) -> None:
-    with running(tmp_path, CALM) as process:
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(SECONDS) == 0
+def kill_codex(process: subprocess.Popen[bytes]) -> None:
+    (codex,) = psutil.Process(process.pid).children()
+    codex.kill()
+
+
+ENDS: dict[str, tuple[Callable[[subprocess.Popen[bytes]], None], Collection[int]]] = {
+    "end of its input": (close_input, [0]),
+    "signal": (lambda process: process.send_signal(signal.SIGTERM), [0, -signal.SIGTERM]),
+    "death of Codex": (kill_codex, [-signal.SIGKILL]),
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("end", ENDS)
+def test_it_ends_with_codex_and_has_its_exit_code(tmp_path: Path, end: str) -> None:
+    bring_about, codes = ENDS[end]
+    with running(tmp_path, Case("calm", 0)) as process:
+        bring_about(process)
+        assert process.wait(SECONDS) in codes
         assert processes_of(tmp_path) == []
-
-
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGINT])
-def test_signal_reaches_codex_and_neither_stays(tmp_path: Path, way: signal.Signals) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and all it starts
-    with running(tmp_path, CALM) as process:
-        process.send_signal(way)
-        assert process.wait(SECONDS) in (0, -way)
-        assert processes_of(tmp_path) == []
-
-
-def test_it_dies_as_codex_dies(tmp_path: Path) -> None:
-    with running(tmp_path, CALM) as process:
-        (codex,) = psutil.Process(process.pid).children()
-        codex.kill()
-        assert process.wait(SECONDS) == -signal.SIGKILL
-
-
-def test_proxy_passes_other_commands_through_to_codex(tmp_path: Path) -> None:
-    """Commands that do not start an app server, such as --version, give Codex's own output."""
-    codex = find_codex(None, {})
-    launcher = write_launcher(tmp_path / "codex", Case("cruel", 1), tmp_path / "logs", codex)
-    said = [subprocess.check_output([program, "--version"], timeout=SECONDS) for program in (codex, launcher)]
-    assert said[0] == said[1]
 
 
 def test_seed_has_the_same_in_store_whenever_it_is_asked() -> None:

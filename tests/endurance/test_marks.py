@@ -1,28 +1,27 @@
-"""Every mark fits the package as it is: a run with all of them passes them, and ends as without."""
+"""Every mark fits the package as it is, and a week has each fault."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from tests.endurance import marks
 from tests.endurance.faults import FAULTS
 from tests.endurance.marks import MARKS
-from tests.endurance.scenarios import FAN_OUT
-from tests.endurance.trial import undisturbed
-
-
-@pytest.mark.long("endurance/test_marks.py::test_every_mark_finds_what_it_surrounds")
-def test_marked_run_passes_places_of_every_kind(tmp_path: Path) -> None:
-    passed = undisturbed(FAULTS["kill"], FAN_OUT, tmp_path / "undisturbed").passed
-    assert set(FAULTS["kill"].counts(passed)) == set(MARKS)
-    assert all(FAULTS["kill"].counts(passed).values())
+from tests.everything import WEEKLY_POINTS
 
 
 def test_every_mark_finds_what_it_surrounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from codex_multi_role.extensions.machines.workers import queued_runs
+    from codex_multi_role.extensions.machines.workers.database import Database
+
+    monkeypatch.setattr(Database, "transaction", Database.transaction)  # restored in the end
+    monkeypatch.setattr(queued_runs, "ROWS_AT_ONCE", queued_runs.ROWS_AT_ONCE)
     found: list[object] = []
     monkeypatch.setattr(marks, "surround", lambda owner, name, *_, **__: found.append(getattr(owner, name)))
     for mark in MARKS.values():
         mark(lambda *_: False)
-    assert len(found) == 8
+    assert len(found) == 11
+
+
+def test_week_strikes_with_each_fault() -> None:
+    assert [*WEEKLY_POINTS] == [*FAULTS]

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.endurance.__main__ import endure
+from tests.endurance.bench import Trial, Undisturbed
 from tests.endurance.faults import FAULTS
 from tests.endurance.points import Point, Points
 from tests.endurance.random_flows import random_flow
-from tests.endurance.trial import Trial, Undisturbed, undisturbed
+from tests.endurance.trial import undisturbed
 
 pytestmark = pytest.mark.real
 KILL = FAULTS["kill"]

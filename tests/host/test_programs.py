@@ -90,6 +90,13 @@ def test_entry_that_a_model_can_write_is_named(
         ("GIT_SSH_COMMAND", "'/work/bin/ssh' -v", ["/work/bin/ssh"]),
         ("GIT_SSH_COMMAND", "ssh -i ~/.ssh/deploy", []),
         ("GIT_DIR", "/work/.git", []),
+        ("GIT_CONFIG_SYSTEM", "gitconfig", ["gitconfig"]),
+        ("GIT_EXEC_PATH", "/work/.git-core", ["/work/.git-core"]),
+        ("GIT_TEMPLATE_DIR", "/work/template", ["/work/template"]),
+        ("SSH_ASKPASS", "bin/askpass", ["bin/askpass"]),
+        ("LD_AUDIT", "./x.so", ["./x.so"]),
+        ("PYTHONEXECUTABLE", "/work/.venv/bin/python", ["/work/.venv/bin/python"]),
+        ("PYTHONPATH", "lib\n\x1b[31m", ["lib\n\x1b[31m"]),
     ],
 )
 def test_variable_that_loads_code_of_a_model_is_named(

@@ -19,46 +19,9 @@ from tests.support.teams import WRITER, TeamFolder, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
-VARIABLES = {
-    "relative": ("PYTHONPATH", "src"),
-    "current": ("PYTHONPATH", "."),
-    "parent": ("PYTHONPATH", ".."),
-    "empty-entry": ("PYTHONPATH", "/opt/nothing:"),
-    "first-empty": ("PYTHONPATH", ":/opt/nothing"),
-    "workspace": ("PYTHONPATH", "{workspace}"),
-    "below": ("PYTHONPATH", "{workspace}/src/lib"),
-    "dots": ("PYTHONPATH", "/opt/..{workspace}/src"),
-    "link": ("PYTHONPATH", "{folder}/link"),
-    "archive": ("PYTHONPATH", "{workspace}/code.zip"),
-    "tilde": ("PYTHONPATH", "~/lib"),
-    "line-break": ("PYTHONPATH", "lib\n\x1b[31m"),
-    "home-of-python": ("PYTHONHOME", "{workspace}/.python"),
-    "user-base": ("PYTHONUSERBASE", "{workspace}/.local"),
-    "missing-in-temporary": ("PYTHONPATH", "{workspace}-missing/lib"),
-    "temporary": ("PYTHONPATH", "/tmp"),
-    "python-itself": ("PYTHONEXECUTABLE", "{workspace}/.venv/bin/python"),
-    "bytecode": ("PYTHONPYCACHEPREFIX", "{workspace}/.cache"),
-    "coverage": ("COVERAGE_PROCESS_START", ".coveragerc"),
-    "preload": ("LD_PRELOAD", "{workspace}/x.so"),
-    "audit": ("LD_AUDIT", "./x.so"),
-    "libraries": ("LD_LIBRARY_PATH", "/opt/nothing:{workspace}/lib"),
-    "libraries-empty": ("LD_LIBRARY_PATH", "/opt/nothing:"),
-    "git-programs": ("GIT_EXEC_PATH", "{workspace}/.git-core"),
-    "git-settings": ("GIT_CONFIG_GLOBAL", "{workspace}/.gitconfig"),
-    "git-system": ("GIT_CONFIG_SYSTEM", "gitconfig"),
-    "library-folder": ("PYTHONPLATLIBDIR", "{workspace}/lib"),
-    "ssh": ("GIT_SSH_COMMAND", "{workspace}/bin/ssh -v"),
-    "askpass": ("SSH_ASKPASS", "bin/askpass"),
-    "git-template": ("GIT_TEMPLATE_DIR", "{workspace}/template"),
-}
-HARMLESS = {
-    "elsewhere": ("PYTHONPATH", "/opt/nothing:/usr/share/nothing"),
-    "beside": ("PYTHONPATH", "{workspace}-of-another"),  # which exists
-    "set-to-nothing": ("PYTHONPATH", ""),
-    "by-name": ("LD_PRELOAD", "libnothing.so.2"),
-    "no-settings": ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    "repository": ("GIT_DIR", "{workspace}/.git"),
-}
+VALUES = ["src", "{workspace}/src/lib", "{folder}/link", "/opt/nothing:"]
+"""Of PYTHONPATH; which entries of which variables count is tried in `tests/host/test_programs.py`."""
+HARMLESS = {"PYTHONPATH": "/opt/nothing:{workspace}-of-another", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
 @pytest.fixture(autouse=True)
@@ -77,26 +40,21 @@ def set_variable(made: TeamFolder, monkeypatch: pytest.MonkeyPatch, variable: st
     monkeypatch.setenv(variable, value.format(workspace=made.workspace, folder=made.folder))
 
 
-@pytest.mark.parametrize(("variable", "value"), VARIABLES.values(), ids=VARIABLES)
-def test_run_names_the_variable_and_starts_nothing(
-    variable: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("value", VALUES)
+def test_run_names_the_variable_and_starts_nothing(value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = team(tmp_path)
-    set_variable(made, monkeypatch, variable, value)
+    set_variable(made, monkeypatch, "PYTHONPATH", value)
     with pytest.raises(UsageError) as caught:
         made.run()
-    assert f" through {variable}: " in str(caught.value)
+    assert " through PYTHONPATH: " in str(caught.value)
     assert "env -u VARIABLE" in caught.value.hint
-    assert str(caught.value).isprintable()
     assert not made.runs.exists()
 
 
-@pytest.mark.parametrize(("variable", "value"), HARMLESS.values(), ids=HARMLESS)
-def test_harmless_variable_does_not_disturb(
-    variable: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_harmless_variables_do_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = team(tmp_path)
-    set_variable(made, monkeypatch, variable, value)
+    for variable, value in HARMLESS.items():
+        set_variable(made, monkeypatch, variable, value)
     assert made.run().outcome == "cycles_used_up"
 
 

@@ -42,9 +42,9 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
-def program(folder: Path) -> tuple[str, Path]:
+def program(folder: Path, name: str = "ran") -> tuple[str, Path]:
     """A program that a maker of repositories would like to run, and the file by which one sees that it ran."""
-    return f"touch {folder}/ran; cat", folder / "ran"
+    return f"touch {folder}/{name}; cat", folder / name
 
 
 def exported(history: History, branch: str) -> None:
@@ -91,35 +91,30 @@ def use_everything(history: History) -> None:
 
 
 @pytest.mark.extensions
-@pytest.mark.parametrize("key", KEYS)
-def test_repository_runs_no_program(tmp_path: Path, key: str) -> None:
-    """Whatever its configuration says; a run in it, its worktree, branch and push are as without it."""
+@pytest.mark.parametrize("place", ["configured", "default"])
+def test_repository_runs_no_program(tmp_path: Path, place: str) -> None:
+    """Whatever its configuration says, and its hooks; a run in it, its worktree, branch and push are as without it."""
     history = repository(tmp_path, "* diff=evil merge=evil\n")
-    evil, ran = program(tmp_path)
-    git(history.workspace, "config", key, f"!{evil}" if key.startswith("alias") else evil)
+    configuration, marks = history.workspace / ".git", tmp_path / "marks"
+    marks.mkdir()
+    for key in KEYS:
+        evil, _ = program(marks, key)
+        git(history.workspace, "config", key, f"!{evil}" if key.startswith("alias") else evil)
     git(history.workspace, "config", "hook.evil.event", "pre-push")
+    git(history.workspace, "config", "extensions.worktreeConfig", "true")
+    git(history.workspace, "config", "include.path", "../team.gitconfig")
+    for name, file in {
+        "worktree": configuration / "config.worktree",
+        "team": history.workspace / "team.gitconfig",
+    }.items():
+        file.write_text(f'[core]\nfsmonitor = "{program(marks, name)[0]}"\n')
+    folder = history.workspace / "husky" if place == "configured" else configuration / "hooks"
+    hooks(folder, program(marks, "hook")[0])
+    if place == "configured":
+        git(history.workspace, "config", "core.hooksPath", str(folder))
     use_everything(history)
-    assert not ran.exists()
+    assert [path.name for path in marks.iterdir()] == []
     assert "new.txt" in git(tmp_path / "remote.git", "ls-tree", "--name-only", "made")
-
-
-@pytest.mark.extensions
-@pytest.mark.parametrize("place", ["configured", "default", "of the worktree", "included"])
-def test_hooks_and_other_places_of_settings_run_nothing(tmp_path: Path, place: str) -> None:
-    history = repository(tmp_path)
-    evil, ran = program(tmp_path)
-    if place == "default":
-        hooks(history.workspace / ".git/hooks", evil)
-    elif place == "configured":
-        git(history.workspace, "config", "core.hooksPath", str(hooks(history.workspace / "husky", evil)))
-    elif place == "of the worktree":
-        git(history.workspace, "config", "extensions.worktreeConfig", "true")
-        (history.workspace / ".git/config.worktree").write_text(f'[core]\nfsmonitor = "{evil}"\n')
-    else:
-        (history.workspace / "team.gitconfig").write_text(f'[core]\nfsmonitor = "{evil}"\n')
-        git(history.workspace, "config", "include.path", "../team.gitconfig")
-    use_everything(history)
-    assert not ran.exists()
 
 
 @pytest.mark.extensions
@@ -186,8 +181,8 @@ def test_program_of_the_users_filter_in_the_workspace_is_refused(
 
 
 @pytest.mark.extensions
-@pytest.mark.parametrize("hidden", ["fsmonitor", "filter", "hooks", "include", "commondir", "worktree"])
-def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
+@pytest.mark.parametrize("place", ["its own", "commondir"])
+def test_run_folder_runs_no_program(tmp_path: Path, place: str) -> None:
     """One from elsewhere: `diff`, `apply`, `export` and `blame` only take its objects."""
     from codex_multi_role.extensions.results.applying import apply_result
     from codex_multi_role.extensions.results.lines import line_history
@@ -197,26 +192,18 @@ def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
     history = repository(tmp_path)
     evil, ran = program(tmp_path)
     states = history.run.snapshots_path
-    monitor = f'[core]\nfsmonitor = "{evil}"\n'
-    if hidden == "filter":
-        (states / "info/attributes").write_text("* filter=evil diff=evil merge=evil\n")
-        drivers = f'[filter "evil"]\nsmudge = "{evil}"\nclean = "{evil}"\n[diff "evil"]\ntextconv = "{evil}"\n'
-        (states / "config").write_text(f'{drivers}[merge "evil"]\ndriver = "{evil}"\n')
-    elif hidden == "hooks":
-        hooks(states / "hooks", evil)
-        (states / "config").write_text(f"[core]\nhooksPath = {states}/hooks\n")
-    elif hidden == "include":
-        (tmp_path / "other").write_text(monitor)
-        (states / "config").write_text(f"[include]\npath = {tmp_path}/other\n")
-    elif hidden == "commondir":
-        (tmp_path / "common").mkdir()
-        (tmp_path / "common/config").write_text(monitor)
-        (states / "commondir").write_text(str(tmp_path / "common"))
-    elif hidden == "worktree":
-        (states / "config").write_text("[core]\nrepositoryformatversion = 1\n[extensions]\nworktreeConfig = true\n")
-        (states / "config.worktree").write_text(monitor)
-    else:
-        (states / "config").write_text(monitor)
+    folder = states
+    if place == "commondir":
+        (folder := tmp_path / "common").mkdir()
+        (states / "commondir").write_text(str(folder))
+    hooks(folder / "hooks", evil)
+    (states / "info/attributes").write_text("* filter=evil diff=evil merge=evil\n")
+    drivers = f'[filter "evil"]\nsmudge = "{evil}"\nclean = "{evil}"\n[diff "evil"]\ntextconv = "{evil}"\n'
+    core = f"[core]\nrepositoryformatversion = 1\nhooksPath = {folder}/hooks\n[extensions]\nworktreeConfig = true\n"
+    included = f'[include]\npath = {tmp_path}/other\n[merge "evil"]\ndriver = "{evil}"\n'
+    (folder / "config").write_text(core + drivers + included)
+    (states / "config.worktree").write_text(f'[core]\nfsmonitor = "{evil}"\n')
+    (tmp_path / "other").write_text(f'[diff]\nexternal = "{evil}"\n')
     recorded = history_of(history.run)
     assert b"new.txt" in diff(history.run).patch
     (target := tmp_path / "target").mkdir()

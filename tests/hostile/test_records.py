@@ -137,14 +137,11 @@ def test_what_the_team_of_a_record_from_elsewhere_starts_is_refused_by_name(else
     assert not elsewhere.ran.exists()
 
 
-@pytest.mark.parametrize("kind", ["options", "team and git"])
-def test_no_command_runs_what_a_run_from_elsewhere_names(elsewhere: Elsewhere, kind: str) -> None:
+def test_no_command_runs_what_a_run_from_elsewhere_names(elsewhere: Elsewhere) -> None:
     """Nor what a recording and a goal line name."""
-    if kind == "options":
-        elsewhere.name(**elsewhere.values)
-    else:
-        elsewhere.arm_team(mcp_servers={"files": {"command": str(elsewhere.program)}})
-        elsewhere.arm_git()
+    elsewhere.arm_team(mcp_servers={"files": {"command": str(elsewhere.program)}})
+    elsewhere.name(**elsewhere.values)
+    elsewhere.arm_git()
     place = elsewhere.team.folder
     options = {"goal": "it", "flow": "cycles", "inputs": {}, "cycles": 1, "repair_attempts": 1, "run_tests": True}
     header = {"type": "recording", "version": 1, "run": "it", "workspace": ".", "options": elsewhere.values}
@@ -204,7 +201,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-@pytest.mark.usefixtures("_own_state")
+@pytest.mark.usefixtures("_own_state", "scripted_codex")
 def test_own_runs_need_no_new_word_wherever_they_were_moved(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path / "team", {"one": WRITER}, {"one": [FILE, say("again"), say("third")]})
     assert team.run(config=("project_doc_max_bytes=0",), test_sandbox=False, workspace_setup="true").outcome
@@ -215,14 +212,8 @@ def test_own_runs_need_no_new_word_wherever_they_were_moved(tmp_path: Path) -> N
         done = console(verb, folder.name, *words, "--runs-dir", str(tmp_path / "moved"), folder=tmp_path)
         assert done.returncode in (0, 1), done.stderr
     (tmp_path / "goals.jsonl").write_text('{"goal": "it"}')
-    given = [
-        "--playbook",
-        str(team.playbook),
-        "--roles",
-        str(team.folder / "roles"),
-        "--workspace",
-        str(team.workspace),
-    ]
+    named = {"playbook": team.playbook, "roles": team.folder / "roles", "workspace": team.workspace}
+    given = [part for name, path in named.items() for part in (f"--{name}", str(path))]
     for words in ([*given, "--no-test-sandbox", "-c", "project_doc_max_bytes=0"], ["--resume"]):
         done = console("batch", "goals.jsonl", *words, folder=tmp_path)
         assert done.returncode == 1, done.stderr
@@ -231,7 +222,7 @@ def test_own_runs_need_no_new_word_wherever_they_were_moved(tmp_path: Path) -> N
     assert (done.returncode, "--no-test-sandbox" in done.stderr) == (2, True)
 
 
-@pytest.mark.usefixtures("_own_state")
+@pytest.mark.usefixtures("_own_state", "scripted_codex")
 def test_read_only_home_has_no_notes(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
     team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("it")]})
@@ -239,59 +230,43 @@ def test_read_only_home_has_no_notes(tmp_path: Path) -> None:
     assert team.resume(cycles=1).outcome == "cycles_used_up"
 
 
-@pytest.mark.parametrize(
-    ("line", "given", "named"),
-    [
-        ({"config": ['mcp_servers.evil.command="evil"']}, (), "config (mcp_servers.evil"),
-        ({"config": ["model_reasoning_effort=low"]}, (), ""),
-        ({"pytest_cmd": "evil"}, ("--no-test-sandbox",), "pytest_cmd (evil)"),
-        ({"pytest_cmd": "pytest"}, ("--no-test-sandbox", "--pytest-cmd", "pytest"), ""),
-        ({"pytest_cmd": "pytest"}, (), ""),
-    ],
-)
-def test_goal_file_names_no_program(tmp_path: Path, line: dict[str, Any], given: tuple[str, ...], named: str) -> None:
-    (tmp_path / "goals.jsonl").write_text(json.dumps({"goal": "it", **line}))
-    from codex_multi_role.extensions.machines.batches.goal_file import read_goals
-    from codex_multi_role.extensions.machines.batches.planned_runs import Defaults, plan_runs
-
-    values: dict[str, Any] = {"test_sandbox": "--no-test-sandbox" not in given, "workspace": tmp_path}
-    values |= {"pytest_cmd": given[2]} if len(given) > 1 else {}
-    with (tmp_path / "goals.jsonl").open("rb") as stream:
-        goals = read_goals(stream, "goals.jsonl")
-    defaults = Defaults(values, frozenset(), tmp_path)
-    if not named:
-        assert len(plan_runs(goals, defaults, "b", tmp_path)) == 1
-        return
-    with pytest.raises(UsageError) as refused:
-        plan_runs(goals, defaults, "b", tmp_path)
-    assert f"goals.jsonl:1: this line says what counts only if you say it as well: {named}" in str(refused.value)
+TEAM = "role one has "
+TRUSTED = {"test_sandbox": True}
+LINES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
+    ({"config": ['mcp_servers.evil.command="evil"']}, TRUSTED, {}, "config (mcp_servers.evil"),
+    ({"config": ["model_reasoning_effort=low"]}, TRUSTED, {}, ""),
+    ({"pytest_cmd": "evil"}, {"test_sandbox": False}, {}, "pytest_cmd (evil)"),
+    ({"pytest_cmd": "pytest"}, {"test_sandbox": False, "pytest_cmd": "pytest"}, {}, ""),
+    ({"pytest_cmd": "pytest"}, TRUSTED, {}, ""),
+    ({"roles": "roles"}, {}, {"mcp_servers": {"files": {"command": "evil"}}}, f"{TEAM}mcp_servers"),
+    ({"roles": "roles"}, {}, {"sandbox": "danger-full-access"}, f"{TEAM}sandbox"),
+    ({"roles": "roles"}, {"roles": "roles"}, {"sandbox": "danger-full-access"}, ""),
+    ({"roles": "roles"}, {}, {}, ""),
+]
+"""A line of a goal file, what the user says, the rights of a role, and what is refused."""
 
 
-@pytest.mark.parametrize(
-    "rights", [{}, {"mcp_servers": {"files": {"command": "evil"}}}, {"sandbox": "danger-full-access"}]
-)
-@pytest.mark.parametrize("is_said", [True, False])
-def test_goal_line_names_no_team_that_leaves_the_sandbox(rights: dict[str, Any], is_said: bool, tmp_path: Path) -> None:
-    """Unless the user names the same team."""
+@pytest.mark.parametrize(("line", "said", "rights", "named"), LINES)
+def test_goal_file_names_no_program_and_no_team_that_leaves_the_sandbox(
+    line: dict[str, Any], said: dict[str, Any], rights: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    """Unless the user says the same."""
     from codex_multi_role.extensions.machines.batches.goal_file import read_goals
     from codex_multi_role.extensions.machines.batches.planned_runs import Defaults, plan_runs
 
     team = TeamFolder(tmp_path, {"one": rights}, {"one": []})
-    (tmp_path / "goals.jsonl").write_text('{"goal": "it", "roles": "roles"}\n' * 2)
-    values: dict[str, Any] = {"workspace": team.workspace, "roles": tmp_path / "roles" if is_said else None}
+    (tmp_path / "goals.jsonl").write_text(f"{json.dumps({'goal': 'it', **line})}\n" * 2)
+    values = {**said, "workspace": team.workspace, "roles": tmp_path / said["roles"] if "roles" in said else None}
     with (tmp_path / "goals.jsonl").open("rb") as stream:
         goals = read_goals(stream, "goals.jsonl")
     defaults = Defaults(values, frozenset(), tmp_path)
-    if is_said or not rights:
+    if not named:
         assert len(plan_runs(goals, defaults, "b", tmp_path)) == 2
         return
     with pytest.raises(UsageError) as refused:
         plan_runs(goals, defaults, "b", tmp_path)
-    assert (
-        f"goals.jsonl:1: this line says what counts only if you say it as well: role one has {next(iter(rights))}"
-        in str(refused.value)
-    )
-    assert f"--roles {tmp_path / 'roles'}" in str(refused.value) + refused.value.hint
+    assert f"goals.jsonl:1: this line says what counts only if you say it as well: {named}" in str(refused.value)
+    assert not rights or f"--roles {tmp_path / 'roles'}" in str(refused.value) + refused.value.hint
 
 
 def test_resumed_batch_from_elsewhere_names_no_program(tmp_path: Path) -> None:

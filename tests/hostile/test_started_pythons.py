@@ -21,7 +21,6 @@ pytestmark = pytest.mark.real
 
 SECONDS = 60.0
 SITE = sysconfig.get_path("purelib", "posix_user", {"userbase": "base"})
-PATHS = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
 FILES = {
     "queue": "queue.py",
     "evil": "evil.py",
@@ -50,30 +49,26 @@ OTHER_FILES = {
 }
 VARIABLES = {
     "none": {},
-    "dot": {"PYTHONPATH": "."},
-    "empty-entry": {"PYTHONPATH": ":"},
-    "empty-entries": {"PYTHONPATH": "::/nowhere::"},
-    "relative": {"PYTHONPATH": "src:../work"},
-    "absolute": {"PYTHONPATH": "{folder}"},
-    "dots": {"PYTHONPATH": "{folder}/src/.."},
-    "link": {"PYTHONPATH": "{folder}-link"},
-    "trailing-slash": {"PYTHONPATH": "{folder}//"},
-    "home": {"PYTHONHOME": "{folder}"},
-    "relative-home": {"PYTHONHOME": "."},
-    "home-of-two": {"PYTHONHOME": "{folder}:{folder}"},
-    "user-base": {"PYTHONUSERBASE": "{folder}/base"},
-    "relative-user-base": {"PYTHONUSERBASE": "base"},
-    "bytecode": {"PYTHONPYCACHEPREFIX": "{folder}/cache"},
-    "startup": {"PYTHONSTARTUP": "{folder}/startup.py", "PYTHONINSPECT": "1"},
-    "breakpoint": {"PYTHONBREAKPOINT": "queue.Queue"},
-    "warnings": {"PYTHONWARNINGS": "error::evil.Warning"},
-    "not-safe": {"PYTHONSAFEPATH": "", "PYTHONPATH": "."},
-    "library-folder": {"PYTHONPLATLIBDIR": "{folder}"},
-    "coverage": {"COVERAGE_PROCESS_START": "{folder}/.coveragerc", "PYTHONPATH": "."},
-    "preload": {"LD_PRELOAD": "./evil.so"},
-    "libraries": {"LD_LIBRARY_PATH": ".:/nowhere"},
-    "active-venv": {"VIRTUAL_ENV": "{folder}/.venv"},
-    "executable": {"PYTHONEXECUTABLE": "{folder}/python"},
+    "that name places": {
+        "PYTHONPATH": "::/nowhere:.:src:../work:{folder}:{folder}/src/..:{folder}-link:{folder}//:",
+        "PYTHONHOME": "{folder}:.",
+        "PYTHONUSERBASE": "{folder}/base",
+        "PYTHONPYCACHEPREFIX": "{folder}/cache",
+        "PYTHONPLATLIBDIR": "{folder}",
+        "PYTHONEXECUTABLE": "{folder}/python",
+        "COVERAGE_PROCESS_START": "{folder}/.coveragerc",
+        "VIRTUAL_ENV": "{folder}/.venv",
+        "LD_PRELOAD": "./evil.so",
+        "LD_LIBRARY_PATH": ".:/nowhere",
+    },
+    "that name modules": {
+        "PYTHONPATH": ".",
+        "PYTHONSAFEPATH": "",
+        "PYTHONSTARTUP": "{folder}/startup.py",
+        "PYTHONINSPECT": "1",
+        "PYTHONBREAKPOINT": "queue.Queue",
+        "PYTHONWARNINGS": "error::evil.Warning",
+    },
 }
 
 
@@ -118,14 +113,14 @@ def test_no_file_of_a_workspace_is_executed(
     assert "Traceback" not in log.read_text()
 
 
-@pytest.mark.parametrize("name", ["usercustomize.py", "evil.pth"])
 def test_no_file_of_a_home_in_a_workspace_is_executed(
-    name: str, work: Path, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    work: Path, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as in a container whose only folder is both. A virtual environment never looks there, other Pythons do."""
     home = Path(sysconfig.get_path("purelib", "posix_user", {"userbase": str(work / ".local")}))
     home.mkdir(parents=True)
-    (home / name).write_text(f"import os; open({str(marker)!r}, 'w')\n")
+    for name in ("usercustomize.py", "evil.pth"):
+        (home / name).write_text(f"import os; open({str(marker)!r}, 'w')\n")
     monkeypatch.setattr(own_python, "OWN_PYTHON", getattr(sys, "_base_executable", sys.executable))
     monkeypatch.setenv("HOME", str(work))
     places = [str(Path(module.__file__).parents[1]) for module in (pytest, codex_multi_role) if module.__file__]
@@ -136,25 +131,15 @@ def test_no_file_of_a_home_in_a_workspace_is_executed(
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("variables", VARIABLES.values(), ids=VARIABLES)
-def test_no_entry_leads_into_a_workspace(variables: Mapping[str, str], work: Path) -> None:
-    kept = own_environment(_given(variables, work))
-    for name in PATHS:
-        for entry in kept.get(name, "/").split(os.pathsep):
-            assert entry.startswith("/")
-            assert not Path(entry).resolve().is_relative_to(work)
-
-
 def test_entries_outside_of_workspaces_are_kept(work: Path) -> None:
     kept = own_environment({"PYTHONPATH": f"/opt/ours:{work}:.:/opt/more", "PYTHONHOME": "/usr", "PYTHONUTF8": "1"})
     assert kept == {"PYTHONPATH": "/opt/ours:/opt/more", "PYTHONHOME": "/usr", "PYTHONUTF8": "1"}
 
 
-@pytest.mark.parametrize("module", ["queue", "json", "sqlite3", "subprocess", "yaml", "codex_multi_role"])
 @pytest.mark.usefixtures("work")
-def test_python_that_is_not_ours_executes_the_files(module: str, marker: Path) -> None:
+def test_python_that_is_not_ours_executes_the_files(marker: Path) -> None:
     """The files of this test do what is tried with them."""
-    ran = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, timeout=SECONDS, check=False)
+    ran = subprocess.run([sys.executable, "-c", "import queue"], capture_output=True, timeout=SECONDS, check=False)
     assert marker.exists(), ran.stderr
 
 
@@ -195,26 +180,12 @@ def test_run_process_of_a_worker_executes_nothing_of_its_folder(
     assert "error: " in said
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["doctor", "--workspace", "."],
-        ["run", "--goal", "g", "--dry-run"],
-        ["flows", "validate"],
-        ["batch", "nothing.jsonl"],
-        ["serve", "--help"],
-        ["worker", "--database-url", "sqlite:///queue.sqlite", "--store", "store", "--until-empty"],
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_command_imports_nothing_from_the_folder_it_starts_in(
-    arguments: list[str], work: Path, marker: Path, tmp_path: Path
-) -> None:
+def test_command_imports_nothing_from_the_folder_it_starts_in(work: Path, marker: Path) -> None:
     """``python -m`` puts that folder first, unlike the installed command. Only a package of our name precedes us."""
     for name in (FILES["own-package"], FILES["own-module"], FILES["own-main"], FILES["runpy"], FILES["site"]):
         (work / name).unlink()
     (work / "codex_multi_role").rmdir()
-    command = [sys.executable, "-m", "codex_multi_role", *arguments]
+    command = [sys.executable, "-m", "codex_multi_role", "run", "--goal", "g", "--dry-run"]
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
     assert not marker.exists(), ran.stderr
     assert "Traceback" not in ran.stderr

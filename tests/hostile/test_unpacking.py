@@ -56,8 +56,8 @@ def smaller(data: bytes) -> bytes:
 SKILLS: dict[str, tuple[Callable[[], bytes], str]] = {
     "zeros": (lambda: skill(("zeros", bytes(20 * 2**20))), "10 MiB"),
     "false_size": (lambda: smaller(zip_of(("zeros", bytes(20 * 2**20)))), "cannot be unpacked"),
-    "bzip2": (lambda: skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_BZIP2), "neither stored nor deflated"),
-    "lzma": (lambda: skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_LZMA), "neither stored nor deflated"),
+    "bzip2": (lambda: skill(("zeros", b""), method=zipfile.ZIP_BZIP2), "neither stored nor deflated"),
+    "lzma": (lambda: skill(("zeros", b""), method=zipfile.ZIP_LZMA), "neither stored nor deflated"),
     "link": (lambda: skill(("evil", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777), "links"),
     "many": (lambda: skill(*((f"file{number}", b"") for number in range(500))), "500 files"),
     "many_folders": (lambda: skill(*((f"folder{number}/", b"") for number in range(500))), "500 files"),

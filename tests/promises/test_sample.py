@@ -16,12 +16,11 @@ from codex_multi_role.workspace.paths import _refuse_text
 from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
 from tests.promises.change import Change, ReplacedFunction, apply, constant, function_of, replaced, returns, source_file
-from tests.promises.trial import ROOT, attempt, copy_of_tree
+from tests.promises.trial import ROOT, attempt, copy_of_tree, unnoticed
 from tests.support.tables import is_long, load_test
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7, 9}
-SAMPLE = ("`..` leads nowhere", "aliases do not explode")
-"""A function and a constant."""
+SAMPLE = "`..` leads nowhere"
 IN_OTHER_PROCESS = """
 import sys
 sys.path.append(sys.argv[1])
@@ -60,9 +59,8 @@ def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("clause", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.long)])
-def test_breakage_of_the_sample_is_noticed(tmp_path: Path, clause: str) -> None:
-    assert attempt(_breakage_of(clause), tmp_path).wrong == ""
+def test_breakage_of_the_sample_is_noticed(tmp_path: Path) -> None:
+    assert attempt(_breakage_of(SAMPLE), tmp_path).wrong == ""
 
 
 @pytest.mark.real
@@ -89,8 +87,17 @@ def test_change_that_does_not_fit_is_refused(change: Change, problem: str) -> No
         _require_possible(change)
 
 
-@pytest.mark.long
-def test_breakage_that_changes_nothing_is_not_noticed(tmp_path: Path) -> None:
-    noticed = _breakage_of(SAMPLE[0])
-    harmless = replaced(_refuse_text, lambda refuse, relative: refuse(relative))
-    assert f"{noticed.tests[0]} passed" in attempt(replace(noticed, change=harmless), tmp_path).wrong
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ({"failed"}, ""),
+        ({"passed", "failed"}, ""),
+        ({"passed"}, "passed"),
+        ({"error"}, "error"),
+        (set(), "did not run"),
+    ],
+)
+def test_noticed_breakage_is_distinguished_from_others(ended: set[str], said: str) -> None:
+    breakage = replace(_breakage_of(SAMPLE), tests=("a.py::test_a",))
+    endings = {f"a.py::test_a[{number}]": {each} for number, each in enumerate(sorted(ended))}
+    assert unnoticed(breakage, endings, "end") == (f"a.py::test_a {said}\nend" if said else "")

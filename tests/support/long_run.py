@@ -11,8 +11,3 @@ import pytest
 def by_default(now: Collection[object], values: Iterable[Any]) -> list[Any]:
     """``values``; those that are not in ``now`` are only tried in the long run."""
     return [value if value in now else pytest.param(value, marks=pytest.mark.long) for value in values]
-
-
-def value_of(parameter: Any) -> Any:
-    """What a test gets as its only parameter: without the marks of `pytest.param`."""
-    return parameter.values[0] if hasattr(parameter, "marks") else parameter

@@ -9,7 +9,7 @@ from codex_multi_role.codex.locator import find_codex
 from tests.endurance.findings import TURN_ENDS
 from tests.endurance.marks import Mark
 from tests.endurance.points import Point
-from tests.endurance.scenarios.scenario import Scenario
+from tests.endurance.scenarios.scenario import Struck
 from tests.support.teams import LIMITS
 
 KILLED = -9
@@ -19,8 +19,8 @@ class Fault:
     """The base of all: a fault that does nothing, to a run that must succeed."""
 
     name: str
-    scenarios: Sequence[Scenario] = ()
-    """The runs that it strikes."""
+    scenarios: Sequence[Struck] = ()
+    """What it strikes."""
     marks: Mapping[str, Mark] = {}
     """By kind of point, what finds the places in the run's process."""
     exit_code: int | None = None
@@ -35,7 +35,7 @@ class Fault:
     """Fields of the evidence that may differ from an undisturbed run's."""
     is_paid_once = True
     """Whether no turn may be paid for again, except one in flight."""
-    process_seconds = 60.0
+    process_seconds = 180.0
     """The most that one process of a run may take."""
     disk_megabytes = 0
     """The size of a disk of its own for the team."""
@@ -52,7 +52,7 @@ class Fault:
 
     def counts(self, passed: Mapping[str, Sequence[str]]) -> dict[str, int]:
         """How many points there are of each kind. ``passed``: the places that an undisturbed run passes."""
-        return {kind: len(passed[kind]) for kind in self.marks}
+        return {kind: len(places) for kind, places in passed.items()}
 
     def limits(self, _point: Point) -> Mapping[str, float]:
         """The limits of every role in a run that is struck there."""

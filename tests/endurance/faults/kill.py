@@ -1,4 +1,4 @@
-"""SIGKILL at any write, message or start of a child: ``resume`` leaves what an undisturbed run leaves."""
+"""SIGKILL at any write, message or start of a child: what continues leaves what undisturbed work leaves."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 
 from tests.endurance.faults.fault import KILLED, Fault
 from tests.endurance.marks import MARKS
-from tests.endurance.scenarios import CYCLES, FAN_OUT, MIXED, PLAN_SOLVE, PLANNED
+from tests.endurance.scenarios import BATCH, CYCLES, FAN_OUT, MIXED, PLAN_SOLVE, WORKER
 
 
 class Kill(Fault):
     name = "kill"
-    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED, PLANNED)
+    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED, WORKER, BATCH)
     marks = MARKS
     exit_code = KILLED
 

@@ -1,4 +1,4 @@
-"""The runs that faults strike."""
+"""What faults strike: runs, a worker's process, and a batch."""
 
 from tests.endurance.scenarios.cycles import CYCLES
 from tests.endurance.scenarios.every_child import EVERY_CHILD
@@ -6,7 +6,19 @@ from tests.endurance.scenarios.every_message import EVERY_MESSAGE
 from tests.endurance.scenarios.fan_out import FAN_OUT
 from tests.endurance.scenarios.mixed import MIXED
 from tests.endurance.scenarios.plan_solve import PLAN_SOLVE
-from tests.endurance.scenarios.planned import PLANNED
-from tests.endurance.scenarios.scenario import Scenario
+from tests.endurance.scenarios.scenario import Scenario, Struck
 
-__all__ = ["CYCLES", "EVERY_CHILD", "EVERY_MESSAGE", "FAN_OUT", "MIXED", "PLANNED", "PLAN_SOLVE", "Scenario"]
+WORKER, BATCH = Struck(name="worker"), Struck(name="batch")
+
+__all__ = [
+    "BATCH",
+    "CYCLES",
+    "EVERY_CHILD",
+    "EVERY_MESSAGE",
+    "FAN_OUT",
+    "MIXED",
+    "PLAN_SOLVE",
+    "WORKER",
+    "Scenario",
+    "Struck",
+]

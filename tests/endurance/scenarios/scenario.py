@@ -17,22 +17,30 @@ from tests.support.teams import LIMITS, Record, TeamFolder, with_flow
 PYTEST = shlex.join(["env", f"{WITHOUT_PLUGINS}=1", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"])
 
 
-@dataclass(frozen=True)
-class Scenario:
+@dataclass(frozen=True, kw_only=True)
+class Struck:
+    """``kinds``: of the places at which a fault can strike. By default, the work is that of many machines."""
+
+    name: str
+    kinds: Collection[str] = ("store", "database")
+    concurrency: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Struck):
     """``plays``: what the model answers each role, ask by ask. ``flows``: files of the catalog's, by name; the run
     walks ``flow``. ``files``: the workspace before the run, content and mode by path; ``committed``: to a repository of
     the user's. ``concurrency``: how many turns can be under way at once. ``options``: more of the command line.
     ``racers``: roles that are cancelled, nobody knows when; each is asked at most once by each process.
     """
 
-    name: str
+    kinds: Collection[str] = ("journal", "wire", "files", "children", "starts", "ends", "below")
     roles: Mapping[str, Record]
     plays: Mapping[str, list[Record]]
     files: Mapping[str, tuple[str, int]]
     flow: str = "cycles"
     flows: Mapping[str, Record] = field(default_factory=dict)
     cycles: int = 1
-    concurrency: int = 1
     committed: bool = False
     racers: Collection[str] = ()
     options: Sequence[str] = ()

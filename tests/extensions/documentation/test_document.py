@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import sysconfig
 from pathlib import Path
@@ -14,8 +13,7 @@ import pytest
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
 from tests.support.documentation import PLAYS, TOP, YES, Documentation
-from tests.support.processes import running
-from tests.support.teams import NEVER, Record, read
+from tests.support.teams import Record, read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -214,23 +212,6 @@ def test_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path)
     assert {each["path"] for each in not_kept} == {f"docs/{name}.md" for name in TOP}
     for name in TOP:
         assert "[Shop](../shop)" in (shop.team.workspace / f"docs/{name}.md").read_text()
-
-
-@pytest.mark.long
-def test_run_killed_in_batch_resumes_without_finished_batches(tmp_path: Path) -> None:
-    shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", NEVER))
-    arguments = ("--flow", "document", "--yes", "--input", "concurrency=1")
-    with running(shop.team, *arguments, until=("turn_ended", "analyst")) as process:
-        assert process.stdout is not None
-        next(line for line in process.stdout if json.loads(line)["type"] == "turn_started")
-        process.kill()
-    shop.team.plays["analyst"] = PLAYS["analyst"]
-    shop.team.write_plays()
-    shop.report = shop.team.resume(playbook=str(shop.team.playbook))
-    assert ending(shop.report) == (0, "success")
-    assert shop.asked == ["analyst"] * 2 + ["document_synthesizer"] * 4
-    assert [each["status"] for each in shop.told["batches"]] == ["done"] * 3
-    assert shop.documents == DOCUMENTS
 
 
 def test_what_cannot_be_documented_ends_before_anything_is_asked(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ import pytest
 from codex_multi_role import RunOptions, RunReport, fork, run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option_keywords import ForkKeywords
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.states import read_states
 from tests.support.console import console
 from tests.support.plan_solve import (
     DOUBTED,
@@ -29,10 +27,9 @@ from tests.support.plan_solve import (
     team_of,
     todo,
 )
-from tests.support.processes import running
 from tests.support.reviews import answer
 from tests.support.scripted_codex import codex_replaced
-from tests.support.teams import NEVER, Record, TeamFolder, read, read_lines
+from tests.support.teams import Record, TeamFolder, read, read_lines
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -222,18 +219,3 @@ def test_fork_from_step_reuses_plan_and_results(doubted: tuple[TeamFolder, RunRe
     assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
     assert history(team, "B") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
     assert (report.folder / "answer.md").read_text() == "the answer\n"
-
-
-@pytest.mark.long
-def test_run_killed_while_solving_resumes_with_plan_and_results(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [TWO], [solved("a"), NEVER])
-    with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
-        process.kill()
-    assert read_states(RunFolder.find(team.runs, "latest"))["run"]["state"] == "SOLVING"
-    team.plays["solver"] = [solved("a"), solved("b")]
-    team.write_plays()
-    assert team.resume(playbook=str(team.playbook)).outcome == "success"
-    assert "planner_agent" not in asked(team)
-    assert [each["result"] for each in results(team)] == ["a", "b"]
-    assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
-    assert history(team, "A") == history(team, "B") == ["PENDING", "IN_PROGRESS", "COMPLETED"]

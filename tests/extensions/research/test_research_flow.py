@@ -16,7 +16,6 @@ from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check_context import load_settings
-from tests.support.processes import running
 from tests.support.research import (
     COLOUR,
     DOCUMENTS,
@@ -32,7 +31,7 @@ from tests.support.research import (
     searching_here,
     serving,
 )
-from tests.support.teams import NEVER, Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -233,24 +232,6 @@ def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> Non
     assert given.states.endswith("FAILED EXECUTING VERIFYING SYNTHESIZING COMPLETED")
     assert given.asked("research_planner") == 0
     assert [source["origin"] for source in given.sources_found.values()] == ["town.example"]
-
-
-@pytest.mark.long
-def test_run_killed_while_reading_resumes_without_paying_again(tmp_path: Path) -> None:
-    given = Researching(tmp_path, researcher=[read_with(), NEVER])
-    inputs = ("--input", "depth=quick", "--input", f"sources={given.sources}", "--input", "concurrency=1")
-    arguments = ("--flow", "research", "--goal", QUESTION, *inputs)
-    with running(given.team, *arguments, until=("turn_ended", "researcher")) as process:
-        assert process.stdout is not None
-        next(line for line in process.stdout if json.loads(line)["type"] == "turn_started")
-        process.kill()
-    given.team.plays["researcher"] = [read_with()]
-    given.team.write_plays()
-    given.report = given.team.resume(playbook=str(given.team.playbook))
-    assert given.report.outcome == "completed"
-    assert given.states == "PENDING PLANNING EXECUTING VERIFYING SYNTHESIZING COMPLETED"
-    assert given.asked("research_planner") == 0
-    assert given.asked("researcher") == len(given.data("checks/collect.1/result.json")["items"]) - 1
 
 
 def section(body: str) -> Record:

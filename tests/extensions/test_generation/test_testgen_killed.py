@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.extensions.test_generation.mutants import is_installed
+from tests.endurance.evidence import differences
 from tests.endurance.faults import Kill
 from tests.endurance.points import Point
 from tests.endurance.scenarios import Scenario
@@ -38,22 +39,16 @@ def results(bench: Workbench) -> Record:
     return {name: value for name, value in document.items() if name not in DIFFERENT}
 
 
-class LateKill(Kill):
-    """No other scenario runs so many programs."""
-
-    process_seconds = 180.0
-
-
 @pytest.mark.long
 def test_run_killed_while_measuring_ends_like_undisturbed_run(tmp_path: Path) -> None:
-    with workbench(LateKill(), TESTGEN, tmp_path / "undisturbed") as bench:
+    with workbench(Kill(), TESTGEN, tmp_path / "undisturbed") as bench:
         assert bench.start() == 0, bench.output.read_text()
         due, expected, children = bench.server.requests, results(bench), bench.passed()["children"]
         evidence = bench.evidence(0)
     measured = [number for number, name in enumerate(children, start=1) if name.endswith("codex sandbox")]
-    with workbench(LateKill(), TESTGEN, tmp_path / "killed") as bench:
+    with workbench(Kill(), TESTGEN, tmp_path / "killed") as bench:
         assert bench.start(Point("children", measured[len(measured) // 2])) == -9
         assert bench.resume() == 0, bench.output.read_text()
         assert bench.server.requests == due
         assert results(bench) == expected
-        assert evidence.differences(bench.evidence(0)) == []
+        assert differences(evidence, bench.evidence(0)) == []
