@@ -36,7 +36,6 @@ PROVIDER_ROWS = (
             *played("usage limit", "insufficient quota"),
             f"{FAULTS}usage_limit_parks_the_run_until_it_resets",
             f"{FAULTS}resume_can_wait_for_that",
-            f"{FAULTS}waiting_for_nobody_knows_what_is_refused",
         ),
     ),
     Row(
