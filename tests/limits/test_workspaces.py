@@ -86,6 +86,7 @@ def _delete_with_patch(file: Path, beside: Path) -> None:
 
 @pytest.mark.long
 def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
+    """No short test watches a large file."""
     team = team_that(tmp_path, GROW)
     with (team.workspace / "huge.bin").open("wb") as file:
         file.truncate(HUGE)
