@@ -86,7 +86,7 @@ PROCESS_ROWS = (
         "cancelled",
         (
             on_the_wire("each_process_is_out_of_reach_of_the_terminals_signals"),
-            f"{RESUME}after_a_stop_signal",
+            f"{RESUME}processes_that_do_not_react_are_no_reason_to_stay",
             f"{CLIENT}cancel_interrupts_the_turn_and_every_later_one",
         ),
     ),
