@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, say, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -31,7 +31,6 @@ def prompt(team: TeamFolder, role: str) -> str:
     return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
 
 
-@pytest.mark.usefixtures("real_codex")
 def test_list_asks_each_role_once_about_the_answer_before_and_passes_theirs_on(tmp_path: Path) -> None:
     route = {"when": "steps.panel.by_role.style.verdict != steps.panel.results[0].verdict", "end": "odd", "exit": 1}
     draft = {"id": "draft", "ask": "chair"}
@@ -94,21 +93,11 @@ def test_role_outside_the_list_is_a_failure_of_its_item_and_no_wrong_usage(tmp_p
     assert team.run(flow="own").exit_code == 0
 
 
-def test_killed_or_parked_run_keeps_what_roles_answered(tmp_path: Path) -> None:
-    team = panel(tmp_path, PANEL, {"id": "ok", "review": "Good?"}, CHAIR)
-    assert team.run(flow="own").exit_code == 4
-    assert team.resume(yes=True).exit_code == 0
-    assert [role for role, *_ in team.turns()] == ["chair"]
-    assert read(team.runs / "latest/run.json")["totals"]["turns"] == 4
-
-
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
         ({"ask": ["style", "logic"]}, "needs an id"),
         ({"id": "x", "ask": ["style", "style"]}, "names each role once"),
-        ({"id": "x", "ask": []}, "the list is empty"),
-        ({"id": "x", "ask": ["style", "logik"]}, 'did you mean "logic"'),
         ({"id": "x", "ask": ["style", "logic"], "for_each": [1]}, "for_each does not go with a list"),
         ({"id": "x", "ask": "{{ item }}", "for_each": ["style"]}, "needs roles"),
         ({"id": "x", "ask": "{{ goal }}", "roles": ["style"]}, "needs for_each"),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import run
-from codex_multi_role.errors import DefinitionError
 from tests.support.reviews import until_over
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 
@@ -33,11 +32,9 @@ KINDS: dict[str, Record] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_step_that_takes_too_long_has_failed(tmp_path: Path, kind: str) -> None:
-    report = limited(tmp_path / "ends", KINDS[kind]).run(flow="own")
+    report = limited(tmp_path, KINDS[kind]).run(flow="own")
     assert (report.exit_code, report.outcome) == (3, "step_timed_out"), report
     assert "step x took longer than its limit of 0.5 s" in report.reason
-    team = limited(tmp_path / "goes", {**KINDS[kind], "on_error": "skip"})
-    assert team.run(flow="own").exit_code == 0
 
 
 def test_resume_tries_again_and_what_was_skipped_stays_so(tmp_path: Path) -> None:
@@ -89,16 +86,3 @@ def test_step_within_its_limit_is_as_without(tmp_path: Path) -> None:
     assert team.run(flow="own").exit_code == 0
     threads = {read(team.runs / f"latest/one/turn_{number:03d}/turn.json")["thread_id"] for number in (1, 2)}
     assert len(threads) == 1
-
-
-@pytest.mark.parametrize(
-    ("step", "problem"),
-    [
-        ({"id": "x", "review": "?", "limits": {"turn_seconds": 3}}, "belongs to ask"),
-    ],
-)
-def test_mistakes_are_found_before_a_run(tmp_path: Path, step: Record, problem: str) -> None:
-    team = limited(tmp_path, SLEEP)
-    with_flow(team, {"steps": [{**LIMIT, **step}]})
-    with pytest.raises(DefinitionError, match=problem):
-        team.run(flow="own")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from codex_multi_role import RunReport, resume, run
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError, UsageError
-from codex_multi_role.run_folder import Record, RunFolder, TurnFolder
+from codex_multi_role.run_folder import Record, RunFolder
 from tests.support.teams import TeamFolder, read, read_lines, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -69,16 +68,6 @@ def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
-def test_what_goes_wrong_later_is_reported(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    report = team.run(config=("model_provider=nowhere",), playbook=None)
-    assert (report.status, report.exit_code) == ("failed", 3)
-    assert read(report.folder / "run.json")["reason"] == report.reason
-    assert team.events[-1]["type"] == "run_ended"
-
-
 def test_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
 
@@ -103,18 +92,6 @@ def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json") == before
 
 
-@pytest.mark.long
-def test_run_killed_after_first_record_resumes_from_beginning(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    for path in team.run().folder.iterdir():
-        if path.is_dir() and path.name != "catalog":
-            shutil.rmtree(path)
-        elif path.is_file() and path.name != "run.json":
-            path.unlink()
-    assert team.resume(max_turns=9).outcome == "cycles_used_up"
-    assert team.turns() == [("one", 1, "completed"), ("two", 1, "completed")]
-
-
 def test_no_run_by_that_name(tmp_path: Path) -> None:
     with pytest.raises(RunNotFound, match=r"there are no runs in /.*/runs"):
         resume("nowhere", runs_dir=tmp_path / "runs")
@@ -133,20 +110,6 @@ def test_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkey
     assert [event["resumed"] for event in again if event["type"] == "role_started"] == [True, True]
 
 
-@pytest.mark.long
-def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    folder = RunFolder(team.run().folder)
-    for role in ("one", "two"):
-        TurnFolder.create(folder, role)
-    assert team.resume(cycles=2).outcome == "cycles_used_up"
-    assert [event["resumed"] for event in team.of_type("role_started")] == [True, True]
-    assert [turn[:2] for turn in team.turns()] == [("one", 3), ("two", 3)]
-    assert read(folder.path / "one/turn_002/turn.json")["status"] == "interrupted"
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     reports: list[RunReport] = []
     for number in (1, 2):
@@ -157,8 +120,6 @@ def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     assert [report.outcome for report in reports] == ["cycles_used_up", "cycles_used_up"]
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_child_processes_of_caller_are_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         team_of_two(tmp_path).run()
@@ -197,13 +158,3 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     monkeypatch.setattr("codex_multi_role.engine.journal_slots.JOURNAL_VERSION", "another")
     assert team.resume(max_turns=9).outcome == "storage_failed"
     assert state.read_text() == before
-
-
-@pytest.mark.long
-def test_state_file_that_cannot_be_read_is_rewritten(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    state = team.run().folder / "controller_state.json"
-    before: Any = read(state)
-    state.write_text("{")
-    team.resume(max_turns=9)
-    assert read(state) == before

@@ -40,7 +40,6 @@ broken = partial(Breakage, 3)
 PATHS = "workspace/test_paths.py"
 PYTHONS = "hostile/test_started_pythons.py"
 CONTAINMENT = "steps/test_containment.py"
-NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
 SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
 NOT_THE_RUNS = "steps/test_workspace_changes.py::test_roles_and_tests_cannot_write_to_runs_folder"
 HARMLESS_SETTING = "analytics.enabled=false"
@@ -101,7 +100,7 @@ OUTSIDE = (
         replaced(
             paths._refuse_text, lambda refuse, relative: None if ".." in relative.split("/") else refuse(relative)
         ),
-        (f"{PATHS}::test_path_that_tries_to_lead_outside",),
+        (f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",),
     ),
     broken(
         "what really lies outside is refused",
@@ -112,7 +111,7 @@ OUTSIDE = (
         "paths are resolved against symlinks",
         replaced(Workspace.resolve_inside, _unresolved),
         (
-            f"{PATHS}::test_symlink_in_a_parent_that_leads_outside",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_link_that_a_role_made_leads_no_submitted_file_outside",
         ),
     ),
@@ -149,7 +148,7 @@ OUTSIDE = (
         "`.git` is off limits to what is handed in",
         returns(paths.is_git_folder, False),
         (
-            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
@@ -157,7 +156,7 @@ OUTSIDE = (
         "`.git` is off limits by every spelling",
         replaced(paths._plain, lambda _, name: name.split(":")[0].rstrip(" .")),
         (
-            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
@@ -225,7 +224,7 @@ OUTSIDE = (
         "`.codex` is off limits to what is handed in",
         constant(paths, "CODEX_FOLDERS", ()),
         (
-            f"{PATHS}::test_what_codex_runs_of_a_project_is_off_limits",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
         ),
     ),
@@ -243,7 +242,7 @@ OUTSIDE = (
         "the runs are off limits to what is handed in",
         returns(Workspace.is_forbidden, False),
         (
-            f"{PATHS}::test_run_folders_are_off_limits",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
         ),
     ),
@@ -260,7 +259,7 @@ OUTSIDE = (
     broken(
         "models' tests run in the sandbox",
         replaced(sandbox_of_tests, lambda *_: no_sandbox),
-        (NO_TESTS_OUT, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
+        (f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",),
     ),
     broken(
         "they write nowhere else",
@@ -296,13 +295,13 @@ OUTSIDE = (
         replaced(_decide, lambda decide, allowed: decide(True)),
         (
             "codex/test_approvals.py::test_default_policy_declines",
-            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[False]",
+            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
         ),
     ),
     broken(
         "a role's YAML grants nothing by default",
         constant(AutoApprove, "commands", True),
-        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[None]",),
+        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
     ),
     broken(
         "a request to leave the sandbox is in the log",
