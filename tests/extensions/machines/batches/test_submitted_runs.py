@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, 
 from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
 from codex_multi_role.extensions.machines.workers.submission import OF_THIS_MACHINE, require_portable
 from codex_multi_role.run_options import RunOptions
-from tests.support.batches import batch, defaults, goals, one_role, results, started, write_goals
+from tests.support.batches import batch, defaults, goals, one_role, results, write_goals
 from tests.support.played_workers import PlayedWorker, ending
-from tests.support.shared_runs import SharedRuns, request
+from tests.support.shared_runs import request
 from tests.support.teams import TeamFolder
 
 pytestmark = pytest.mark.real
@@ -256,21 +255,3 @@ def test_address_may_come_from_a_secret_variable(tmp_path: Path, monkeypatch: py
     require_portable({"goal": "first", "database_url": url}, OF_THIS_MACHINE)
     with pytest.raises(UsageError, match="secret environment variable"):
         require_portable({"goal": f"use {url}", "database_url": url}, OF_THIS_MACHINE)
-
-
-@pytest.mark.long
-def test_submitting_command_may_be_killed(tmp_path: Path, database_url: str) -> None:
-    """The workers continue, and another call watches the rest."""
-    team = one_role(tmp_path / "team")
-    write_goals(team, *({"goal": f"goal {number}"} for number in range(4)))
-    shared = SharedRuns(tmp_path, database_url)
-    with started(team, "--database-url", database_url, "--store", shared.store.address) as command:
-        shared.wait(lambda: len(shared.queued.list()) == 4)
-        command.send_signal(signal.SIGKILL)
-    shared.start("a", "--concurrency", "2")
-    with started(team, "--database-url", database_url, "--resume") as command:
-        _, errors = command.communicate(timeout=240)
-        assert command.returncode == 0, errors
-    assert {result["exit_code"] for result in results(team).values()} == {0}
-    assert {run.attempt for run in shared.queued.list()} == {1}
-    shared.close()

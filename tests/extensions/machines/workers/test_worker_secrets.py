@@ -36,7 +36,7 @@ def require_private(shared: SharedRuns, worker: str) -> None:
 
 @pytest.mark.long
 def test_folders_of_workers_and_store_are_private(tmp_path: Path, shared: SharedRuns) -> None:
-    """Also where a run is continued."""
+    """Only here the modes of a worker's own folders are read, also where a run is continued."""
     team = TeamFolder(tmp_path / "team", {"one": WRITER, "two": {}}, {"one": [say()], "two": [NEVER] * 2})
     shared.submit(team.options(), "first")
     for worker in "ab":
