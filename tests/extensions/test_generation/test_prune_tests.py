@@ -13,12 +13,6 @@ __all__ = ["suites_here"]
 here = pytest.mark.usefixtures("suites_here")
 
 FILES = {"one.py": "def one():\n    return 1\n"}
-MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
-USUAL = ("auto", MISSING_MODULE)
-"""How pytest reports a failed import without any setting."""
-OTHER_REPORTS = pytest.mark.long(
-    "extensions/test_generation/test_prune_tests.py::test_import_error_is_not_a_suspected_bug[auto-import not_there_x]"
-)
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
@@ -30,7 +24,7 @@ def _prune(make_context: MakeContext, code: str, runs: int = 1, **options: objec
     return result, place.read_text() if place.exists() else ""
 
 
-@pytest.mark.long
+@here
 def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeContext) -> None:
     bad = "".join(f"\n\ndef test_bad_{number}():\n    assert one() == 2\n" for number in range(45))
     result, left = _prune(make_context, f"from one import one\n\n\n{GOOD}{bad}")
@@ -47,11 +41,7 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("style", "line"),
-    [
-        pytest.param(style, line, marks=[] if (style, line) == USUAL else [OTHER_REPORTS])
-        for style in ("auto", "short", "line", "native", "no")
-        for line in (MISSING_MODULE, MISSING_NAME)
-    ],
+    [("auto", "import not_there_x"), ("no", "from one import not_there_x")],
 )
 def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str, style: str) -> None:
     """However short the project's settings make pytest's messages."""

@@ -46,6 +46,7 @@ class LateKill(Kill):
 
 @pytest.mark.long
 def test_run_killed_while_measuring_ends_like_undisturbed_run(tmp_path: Path) -> None:
+    """Only here a run of a shipped system is killed while a check works."""
     with workbench(LateKill(), TESTGEN, tmp_path / "undisturbed") as bench:
         assert bench.start() == 0, bench.output.read_text()
         due, expected, children = bench.server.requests, results(bench), bench.passed()["children"]
