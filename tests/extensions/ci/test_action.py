@@ -82,11 +82,10 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
 
 
-@pytest.mark.parametrize("mode", ["draft", pytest.param("create", marks=pytest.mark.long)])
-def test_result_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def test_result_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host = scripted_host(tmp_path / "host", "gh")
     monkeypatch.setenv("PATH", f"{host.path}{os.pathsep}{os.environ['PATH']}")
-    job = workflow(tmp_path, goal="reach it", args="--no-run-tests", **{"pull-request": mode})
+    job = workflow(tmp_path, goal="reach it", args="--no-run-tests", **{"pull-request": "draft"})
     TeamFolder(job.checkout, {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
     commit_all(job.checkout)
     add_remote(job.checkout, tmp_path / "remote.git")
@@ -96,7 +95,7 @@ def test_result_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.Monke
     _, creating = host.calls("gh")
     branch = f"codex-multi-role/{outputs['run-id']}"
     assert creating[:6] == ["pr", "create", "--head", branch, "--base", "main"]
-    assert ("--draft" in creating) == (mode == "draft")
+    assert "--draft" in creating
     assert show(tmp_path / "remote.git", f"{branch}:workspace/a.txt") == "a"
 
 
@@ -104,15 +103,6 @@ def test_misspelt_mode_is_refused_before_the_run(tmp_path: Path) -> None:
     job = workflow(tmp_path, goal="x", **{"pull-request": "yes"})
     assert (job.run()["run-id"], job.exit_code) == ("", 2)
     assert read_log(job.log) == [("error", {}, "pull-request must be never, create or draft")]
-
-
-@pytest.mark.long
-def test_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
-    job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
-    assert job.run()["exit-code"] == "2", job.log
-    assert "sk-not-a-real-one" not in job.log
-    assert job.values["steps.login.outputs.codex-home"] == str(tmp_path / "temporary/codex-home")
-    assert not (tmp_path / "temporary/codex-home").exists()
 
 
 def test_existing_run_is_not_reported_as_the_new_run(tmp_path: Path) -> None:
@@ -154,6 +144,7 @@ def test_documentation_uses_only_known_inputs_and_outputs() -> None:
 
 @pytest.mark.long
 def test_action_installs_itself(tmp_path: Path) -> None:
+    """Only here the action makes its own environment, and installs the package from the checkout."""
     job = workflow(tmp_path, flow="nowhere", python=sys.base_prefix + "/bin/python3")
     job.run()
     assert job.values["steps.install.outputs.python"] == str(tmp_path / "temporary/codex-multi-role/bin/python")

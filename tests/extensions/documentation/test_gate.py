@@ -16,7 +16,6 @@ from tests.support.documentation import SECTIONS, Package
 
 pytestmark = pytest.mark.usefixtures("mermaid_parser")
 
-HONEST = ["json", pytest.param("wsgiref", marks=pytest.mark.long)]
 LOREM = (
     "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "
     "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo."
@@ -26,9 +25,9 @@ _LINK = re.compile(r"\]\(([^)]+)\)")
 _FENCE = re.compile(r"```mermaid\n.*?```", re.DOTALL)
 
 
-@pytest.fixture(params=HONEST)
-def package(request: pytest.FixtureRequest, make_context: MakeContext) -> Package:
-    return Package(make_context({}), request.param)
+@pytest.fixture
+def package(make_context: MakeContext) -> Package:
+    return Package(make_context({}), "json")
 
 
 def each_document(package: Package, change: Callable[[str], str]) -> None:

@@ -179,6 +179,7 @@ def start(server: Served, flow: str, **fields: str) -> RunFolder:
 
 @pytest.mark.long
 def test_run_continues_after_server_that_started_it_ends(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only here a server ends before a run that it started."""
     monkeypatch.chdir(team.folder)
     with served(team.folder, CODEX_MULTI_ROLE_TOKEN="known-to-the-server-only", **QUICK) as server:
         assert server.client.get("/").status_code == 401
@@ -212,11 +213,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ("fields", "words"),
     [
         ({"flow": "ship", "input.place": "x"}, "missing goal\nFill in “Goal”."),
-        pytest.param(
-            {"flow": "ship", "goal": "go", "input.place": "x", "input.size": "10"},
-            "must be at least 1 and at most 9",
-            marks=pytest.mark.long,
-        ),
+        ({"flow": "ship", "goal": "go", "input.place": "x", "input.size": "10"}, "must be at least 1 and at most 9"),
         ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be passed to a process"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Workers, queues and their runs as a person sees them: real Chromium, a real server."""
+"""Workers, queues and their runs as a person sees them: only here in real Chromium, from a real server."""
 
 from __future__ import annotations
 

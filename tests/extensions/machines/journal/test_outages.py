@@ -30,12 +30,12 @@ class Refused(Exception):
 
 def test_wait_for_a_server_is_told_and_may_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outages, "PAUSE_SECONDS", 0.0)
-    told: list[str] = []
+    told, connection = list[str](), Mock()
     dialect = Mock(driver="psycopg", loaded_dbapi=Mock(Error=Refused))
-    dialect.connect.side_effect = [Refused("starting up"), Refused("starting up"), "connected", Refused("cut")]
+    dialect.connect.side_effect = [Refused("starting up"), Refused("starting up"), connection, Refused("cut")]
     waits = outages.Outages("the database", told.append, lambda: len(told) > 1)
     waits.patient = True
-    assert waits._connect(dialect, None, [], {}) == "connected"
+    assert waits._connect(dialect, None, [], {}) is connection
     assert [line.partition(",")[0].partition(";")[0] for line in told] == [
         "the database does not answer",
         "the database answers again",
