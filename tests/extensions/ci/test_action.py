@@ -69,7 +69,11 @@ def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
 
 
 def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
-    job = workflow(tmp_path, flow="nowhere")
+    """The outputs are not those of an earlier run of that ID, and no file of the checkout is imported."""
+    job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
+    folder = job.checkout / "runs/mine"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"outcome": "done"}')
     for name in ("codex_multi_role.py", "click.py", "json.py"):
         (job.checkout / name).write_text("open('owned', 'w')\n")
     outputs = job.run()
@@ -78,7 +82,7 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", "")
     [(kind, _, text)] = read_log(job.log)
     assert kind == "error"
-    assert "nowhere" in text
+    assert "run mine already exists" in text
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
 
 
@@ -103,17 +107,6 @@ def test_misspelt_mode_is_refused_before_the_run(tmp_path: Path) -> None:
     job = workflow(tmp_path, goal="x", **{"pull-request": "yes"})
     assert (job.run()["run-id"], job.exit_code) == ("", 2)
     assert read_log(job.log) == [("error", {}, "pull-request must be never, create or draft")]
-
-
-def test_existing_run_is_not_reported_as_the_new_run(tmp_path: Path) -> None:
-    """The step fails with exit code 2, and its outputs for outcome and folder stay empty."""
-    job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
-    folder = job.checkout / "runs/mine"
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text('{"outcome": "done"}')
-    outputs = job.run()
-    assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", ""), job.log
-    assert "run mine already exists" in job.log
 
 
 def test_no_input_is_a_part_of_a_script() -> None:

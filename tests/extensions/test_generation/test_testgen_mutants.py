@@ -23,8 +23,6 @@ def once(folder: Path, text: str = WHOLE) -> Generation:
     return Generation(folder, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(text)])
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 @pytest.mark.usefixtures("suites_here")
 def test_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
     given = once(tmp_path)

@@ -19,6 +19,7 @@ from codex_multi_role.extensions.machines.batches.batch_runs import BatchRuns, B
 from codex_multi_role.extensions.machines.batches.goal_results import GoalResult, ResultFile
 from codex_multi_role.extensions.machines.batches.planned_runs import plan_runs
 from codex_multi_role.extensions.machines.batches.schedule import FAILURES, TOTAL_BUDGET, Bounds
+from codex_multi_role.extensions.machines.commands.batch_summary import higher_limits
 from tests.support.batches import batch, defaults, goals, one_role, results, started, write_goals
 from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
@@ -88,13 +89,23 @@ def test_batch_that_is_killed_again_and_again_ends_once(tmp_path: Path) -> None:
     assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
 
 
+def test_what_parked_goals_need_is_raised(tmp_path: Path) -> None:
+    planned = plan_runs(goals({"goal": "g"}, {"goal": "h"}), defaults(tmp_path, max_turns=1), "night", tmp_path)
+    parked = {"status": "parked", "outcome": "budget_used_up", "exit_code": 5, "suggestion": "resume RUN --max-turns 3"}
+    (tmp_path / "run.json").write_text(json.dumps(parked))
+    found = [GoalResult(str(number), 1, "", str(tmp_path), "parked", exit_code=5) for number in (1, 2)]
+    found[1] = replace(found[1], status="succeeded", exit_code=0, totals={"turns": 1})
+    given = {each.id: each for each in found}, planned
+    assert list(higher_limits(*given, {})) == ["--max-turns=3"]
+    assert list(higher_limits(*given, {"turns": 2})) == ["--max-turns=3", "--total-max-turns=4"]
+
+
 @pytest.mark.real
-@pytest.mark.parametrize("limits", [("--max-turns=1",), ("--max-turns=2", "--total-max-turns=3")])
-def test_command_printed_by_a_parked_batch_completes_it(tmp_path: Path, limits: tuple[str, ...]) -> None:
-    """It raises the limit of a goal, or the total, although one goal was reached or ended without being reached."""
+def test_command_printed_by_a_parked_batch_completes_it(tmp_path: Path) -> None:
+    """It raises the total, although one goal ended without being reached."""
     team = one_role(tmp_path, say(), say(status="DONE"))
     write_goals(team, *({"id": name, "goal": name, "cycles": 2} for name in "ab"))
-    done = batch(team, *limits, "--concurrency=1")
+    done = batch(team, "--max-turns=2", "--total-max-turns=3", "--concurrency=1")
     line = next(line for line in done.stderr.splitlines() if line.startswith("  next "))
     again = console(*shlex.split(line)[2:], folder=tmp_path)
     assert (again.returncode, again.stderr.splitlines()[0][:3]) == (0, "2 g"), line + again.stderr

@@ -15,6 +15,7 @@ from tests.support.teams import Record, TeamFolder, say
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.usefixtures("scripted_codex")
 def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     roles: dict[str, Record] = {"one": {}, "two": {}}
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in roles}

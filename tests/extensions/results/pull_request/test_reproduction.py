@@ -16,7 +16,6 @@ import yaml
 
 from tests.support.awkward_repositories import git
 from tests.support.console import Completed, console, environment
-from tests.support.examples import WITH_CHANGES, arguments_of, copy_with_workspace
 from tests.support.histories import commit_all
 from tests.support.long_run import by_default
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
@@ -248,7 +247,7 @@ def made_project(folder: Path, case: Case) -> Path:
     return team.folder
 
 
-DAILY = ["rerun of a worktree", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings"]
+DAILY = ["rerun of a worktree", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings", "approved"]
 REPLAY = Case(
     ("--record", "../a record"),
     then=("run", "--replay", "../a record", "--worktree", "--no-run-tests"),
@@ -258,6 +257,7 @@ REPLAY = Case(
 
 @pytest.mark.parametrize("name", by_default(DAILY, CASES))
 def test_commands_of_every_kind_of_run_work(name: str, tmp_path: Path) -> None:
+    """Each kind has words or places of its own in the commands that are printed."""
     assert_case_reproduces(CASES[name], tmp_path)
 
 
@@ -307,18 +307,6 @@ def test_command_with_a_secret_is_not_printed_in_parts(tmp_path: Path, monkeypat
     lines = command_lines(console("pr", folder=top).stdout)
     assert "# the command of the run cannot be shown here" in lines
     assert "codex-multi-role run" not in lines
-
-
-@pytest.mark.extensions
-@pytest.mark.parametrize("example", WITH_CHANGES, ids=lambda example: example.name)
-def test_commands_of_every_example_work(example: Path, tmp_path: Path) -> None:
-    """In a repository that has the example, with its workspace below it."""
-    top = copy_with_workspace(example, tmp_path)
-    (top / ".gitignore").write_text("/runs/\n")
-    commit_all(top)
-    done = console(*arguments_of(example), folder=top)
-    assert done.returncode == 0, done.stderr
-    assert_reproduces((top / "runs/latest").resolve(), top)
 
 
 @pytest.mark.usefixtures("real_codex")
