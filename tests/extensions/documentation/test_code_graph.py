@@ -239,14 +239,6 @@ def test_what_cannot_be_read_is_listed_with_the_reason(make_context: MakeContext
     assert result["problems"] == 4
 
 
-@pytest.mark.long
-def test_file_of_fifty_thousand_lines(make_context: MakeContext) -> None:
-    """Only here a file is that long."""
-    text = "".join(f"def f{number}():\n    return {number}\n" for number in range(25_000))
-    (file,) = graph(make_context, {"large.py": text})["files"]
-    assert (file["lines"], len(file["functions"]), file["problem"]) == (50_000, 25_000, "")
-
-
 def test_what_is_excluded_is_left_out(make_context: MakeContext) -> None:
     files = {"a.py": "", "tests/test_a.py": "", "docs/conf.py": "", "env/pyvenv.cfg": "", "env/lib/x.py": ""}
     result = graph(make_context, files, exclude=["tests/*", "docs"])

@@ -37,13 +37,6 @@ def page(browser: Browser, server: Served) -> Iterator[Page]:
         yield visit.new_page()
 
 
-@pytest.fixture
-def page_without_scripts(browser: Browser, server: Served) -> Iterator[Page]:
-    with browser.new_context(base_url=str(server.client.base_url), java_script_enabled=False) as visit:
-        visit.set_default_timeout(SECONDS)
-        yield visit.new_page()
-
-
 def parked(folder: Path) -> RunFolder:
     run = make_run(folder, "asking", status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
@@ -82,14 +75,3 @@ def test_workers_queues_and_runs_are_shown(page: Page, on_workers: RunsWithoutWo
     page.goto("/runs/waiting")
     page.get_by_text("goals: the workers for it are busy").wait_for()
     assert_accessible(page)
-
-
-def test_pages_of_workers_need_no_scripts(page_without_scripts: Page, on_workers: RunsWithoutWorkers) -> None:
-    on_workers.submit("waiting")
-    page_without_scripts.goto("/queues")
-    page_without_scripts.get_by_role("row", name=re.compile("goals there are no workers 1")).wait_for()
-    page_without_scripts.goto("/workers")
-    page_without_scripts.get_by_text("There are no workers.").wait_for()
-    page_without_scripts.goto("/runs/waiting")
-    page_without_scripts.get_by_role("button", name="Take it out of the queue").click()
-    page_without_scripts.get_by_text("The run is stopped. It can be resumed.").wait_for()

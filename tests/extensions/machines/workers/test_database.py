@@ -44,11 +44,6 @@ def test_database_that_cannot_be_reached_is_named() -> None:
         Database.open("postgresql://tester@127.0.0.1:1/postgres")
 
 
-def test_text_that_is_not_a_url_is_refused() -> None:
-    with pytest.raises(UsageError, match="the database URL has no scheme"):
-        Database.open("nonsense")
-
-
 @pytest.mark.long
 def test_server_ends_transactions_that_idle(database_url: str) -> None:
     """Only here the server's setting is read: a frozen process does not keep rows locked."""

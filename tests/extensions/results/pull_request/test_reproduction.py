@@ -164,21 +164,21 @@ EVERY_KIND = (
 PRICES = "date: 2026-01-01\ncurrency: USD\nsource: us\nmodels: {m: {input: 1, cached_input: 1, output: 1}}\n"
 CASES = {
     "plain": Case(shows="run --goal 'reach it'"),
-    "worktree": Case(("--worktree",)),
     "branch": Case(("--branch", "mine")),
-    "rerun": Case(
-        then=(
-            "rerun",
-            "earlier",
-        )
-    ),
     "rerun of a worktree": Case(("--worktree",), then=("rerun", "earlier", "--goal", "another")),
     "fork": Case(then=("fork", "earlier", "--from", "go")),
     "roles of a folder": Case(roles="team/a b", prepare=move("roles", "team/a b"), shows="--roles 'team/a b'"),
     "catalog file": Case(
         roles="roles/own.yaml", prepare=move("roles/catalog.yaml", "roles/own.yaml"), shows="--roles roles/own.yaml"
     ),
-    "roles elsewhere": Case(roles=f"../{OTHER}", prepare=move("roles", f"../{OTHER}"), shows="--roles runs/the-run/"),
+    "roles and playbook elsewhere": Case(
+        roles=f"../{OTHER}",
+        playbook=f"../{OTHER}/else.yaml",
+        prepare=lambda top: [
+            moved(top) for moved in (move("roles", f"../{OTHER}"), move("playbook.yaml", f"../{OTHER}/else.yaml"))
+        ],
+        shows="--roles runs/the-run/",
+    ),
     "roles that changed": Case(uncommitted=edit_role, shows="--roles runs/the-run/", comment=UNCOMMITTED),
     "flow that is new": Case(
         flow={},
@@ -196,12 +196,9 @@ CASES = {
     "playbook in a folder": Case(
         playbook="plays/a b.yaml", prepare=move("playbook.yaml", "plays/a b.yaml"), shows="--playbook 'plays/a b.yaml'"
     ),
-    "playbook elsewhere": Case(
-        playbook="../else.yaml", prepare=move("playbook.yaml", "../else.yaml"), shows="--playbook runs/the-run/"
-    ),
     "playbook by name": Case(playbook="mine", prepare=move("playbook.yaml", "roles/playbooks/mine.yaml")),
     "playbook with cycles": Case(("--cycles", "3"), prepare=set_in_playbook(cycles=1, goal="its own")),
-    "every kind of option": Case(EVERY_KIND),
+    "every kind of option": Case(EVERY_KIND, flow=REVIEW),
     "below": Case(("--workspace", "sub"), prepare=write("sub/a.txt", "x"), shows="--workspace sub"),
     "started below": Case(
         below="sub",
@@ -229,7 +226,6 @@ CASES = {
     "automatic answers": Case(flow=WRITING, playbook="auto", shows="--playbook auto"),
     "goal not reached": Case(flow=GATE),
     "limit": Case(("--max-turns", "1"), flow={"steps": [*STEPS, {"id": "more", "ask": "writer"}]}),
-    "approved": Case(("--yes",), flow=REVIEW),
     "asked": Case(flow=REVIEW, comment="# the run asked a person"),
 }
 
@@ -247,7 +243,7 @@ def made_project(folder: Path, case: Case) -> Path:
     return team.folder
 
 
-DAILY = ["rerun of a worktree", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings", "approved"]
+DAILY = ["rerun of a worktree", "roles and playbook elsewhere", "every kind of option", "settings"]
 REPLAY = Case(
     ("--record", "../a record"),
     then=("run", "--replay", "../a record", "--worktree", "--no-run-tests"),
