@@ -45,7 +45,7 @@ def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
     """Without changed files, the step succeeds without a pull request."""
     options = {"args": "--no-run-tests\n\n--repair-attempts\n1", "pull-request": "create"}
     job = workflow(tmp_path, goal=HOSTILE, cycles="2", **options)
-    outputs = job.run()
+    outputs = job.run(with_doctor=True)
     assert job.exit_code == 0, job.log
     assert read_log(job.log) == []
     assert re.search(r"^ok +sandbox ", job.log, re.MULTILINE), "the action runs doctor"

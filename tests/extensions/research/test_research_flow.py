@@ -17,6 +17,7 @@ from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check_context import load_settings
 from tests.support.research import (
+    DOCUMENTS,
     OPENED,
     QUESTION,
     ZEBRA,
@@ -29,10 +30,6 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 FILES: Record = {"name": "files", "kind": "files"}
 SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}
-
-
-def endpoint(url: str, name: str, **more: object) -> Record:
-    return {"name": name, "kind": "http", "endpoint": f"{url}/{name}?q={{query}}", **more}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +108,8 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
     body = (
         "{{ 'More words. ' * (100 if '\"draft\": \"\"' in prompt else 125) }}[cite:S1] [cite:S99] [cite:S1, S98] [cite:"
     )
-    given = Researching(tmp_path_factory.mktemp("flawed"), researcher=[fails], synthesizer=[section(body)])
+    documents = {name: DOCUMENTS[name] for name in ("chronicle.md", "guide.html")}
+    given = Researching(tmp_path_factory.mktemp("flawed"), documents, researcher=[fails], synthesizer=[section(body)])
     report = given.run()
     assert (report.outcome, report.exit_code) == ("citations_unresolved", 1)
     return given

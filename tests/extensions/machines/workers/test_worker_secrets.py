@@ -11,9 +11,6 @@ import pytest
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import NEVER, WRITER, TeamFolder, say
 
-TOKEN = "b7f3a9d1c5e8f2a4"
-QUEUES = ("codex_multi_role.runs", "codex_multi_role.messages", "dbos.workflow_status")
-
 
 @pytest.fixture
 def shared(tmp_path: Path, database_url: str) -> Iterator[SharedRuns]:
