@@ -257,22 +257,13 @@ def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
     assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
-def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+def test_recording_overwrites_no_file_and_makes_no_folder(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    file = tmp_path / "mine.ndjson"
-    file.write_text("precious")
-    with pytest.raises(UsageError, match="already exists"):
-        team.run(record=file)
-    assert file.read_text() == "precious"
-    assert not team.runs.exists()
-
-
-def test_recording_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    with pytest.raises(UsageError, match=f"not found: {tmp_path}/nope"):
-        team.run(record=tmp_path / "nope/run.ndjson")
-    assert not (tmp_path / "nope").exists()
-    assert not team.runs.exists()
+    (file := tmp_path / "mine.ndjson").write_text("precious")
+    for place, problem in ((file, "already exists"), (tmp_path / "nope/run.ndjson", f"not found: {tmp_path}/nope")):
+        with pytest.raises(UsageError, match=problem):
+            team.run(record=place)
+    assert (file.read_text(), (tmp_path / "nope").exists(), team.runs.exists()) == ("precious", False, False)
 
 
 @pytest.mark.usefixtures("real_codex")

@@ -93,9 +93,15 @@ def short(tmp_path: Path) -> TeamFolder:
     return team
 
 
-def test_forecast_of_unchanged_linked_roles_asks_nothing(short: TeamFolder) -> None:
-    """Symlinks that lead to the roles are protected in the forecast as in the rerun."""
-    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+def test_forecast_asks_nothing_of_a_run_without_changes(short: TeamFolder) -> None:
+    """Its roles are a link, which is protected as in the rerun; nor can a turn that the flow no longer has be asked."""
+    run = RunFolder.find(short.runs, "latest")
+    assert forecast_rerun(run, {}).asked == []
+    for prepare in (forecast_rerun, prepare_rerun):
+        with pytest.raises(UsageError, match="is inside the workspace"):
+            prepare(run, {"workspace": short.workspace / "inside"})
+    with_flow(short, {"steps": [{"ask": "one"}]})
+    assert forecast_rerun(run, {}).asked == []
 
 
 def test_relative_playbook_is_found_from_any_folder(short: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,12 +121,6 @@ def test_rerun_keeps_the_price_list_of_its_run(short: TeamFolder) -> None:
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 20
     prices.unlink()
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 10
-
-
-def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
-    """A turn that the flow no longer has cannot be asked."""
-    with_flow(short, {"steps": [{"ask": "one"}]})
-    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
 def test_known_section_matters_to_later_turns_only(tmp_path: Path) -> None:
@@ -167,13 +167,6 @@ def test_older_run_takes_over_no_more_turns_of_all_runs(short: TeamFolder) -> No
     resume("latest", runs_dir=short.runs, changes={"max_turns": 9}, on_event=short.events.append)
     assert (taken(short), len([each for each in warnings(short.events) if "rerun" in each])) == ([False], 1)
     assert "reuse" not in read(stored)["options"]
-
-
-def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
-    inside = {"workspace": short.workspace / "inside"}
-    for prepare in (forecast_rerun, prepare_rerun):
-        with pytest.raises(UsageError, match="is inside the workspace"):
-            prepare(RunFolder.find(short.runs, "latest"), inside)
 
 
 @pytest.mark.long
