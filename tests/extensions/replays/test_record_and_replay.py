@@ -196,6 +196,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
     assert len({line["unit"] for line in exchanges_of(file)}) == 4
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_recording_continues_when_its_run_is_resumed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = team.workspace / "recordings/two.ndjson"

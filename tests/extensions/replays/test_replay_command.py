@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import console
-from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import TeamFolder
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -26,8 +25,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shop = folder / "recordings/shop"
     shop.mkdir(parents=True)
     (shop / "old.txt").write_text("old")
-    with codex_replaced():
-        done = console(*team.command("--record", "recordings/shop.ndjson")[3:], folder=folder)
+    done = console(*team.command("--record", "recordings/shop.ndjson")[3:], folder=folder)
     assert done.returncode == 1, done.stderr
     lines = (folder / "recordings/shop.ndjson").read_text().splitlines(keepends=True)
     (folder / "short").mkdir()

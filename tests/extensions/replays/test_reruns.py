@@ -367,13 +367,17 @@ def test_binary_file_with_its_path_is_written_again(tmp_path: Path) -> None:
     assert (workspace(report) / "two.bin").read_bytes() == b"\0" + str(workspace(report)).encode()
 
 
+@pytest.mark.real
+@pytest.mark.usefixtures("real_codex")
 def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
     """The run folder is another one."""
-    files = [{"path": "out.txt", "content": f"{tmp_path}/runs/first"}]
-    team = with_flow(TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=files)]}), {"steps": [{"ask": "one"}]})
-    team.run(flow="own", run_id="first")
-    again(team)
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker("printenv CODEX_MULTI_ROLE_RUN > out.txt")})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    team.run(flow="own")
+    second = again(team)
     assert taken(team) == [False]
+    assert (workspace(second) / "out.txt").read_text().startswith(str(second.folder))
 
 
 @pytest.mark.long

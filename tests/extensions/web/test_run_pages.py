@@ -85,14 +85,13 @@ def test_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> Non
 
 
 @pytest.mark.real
-def test_run_with_a_used_up_limit_can_resume_with_a_higher_one(tmp_path: Path) -> None:
-    """The form suggests a number. An invalid number is refused."""
-    parked = {"status": "parked", "outcome": "budget_used_up", "exit_code": 5}
-    folder = make_run(tmp_path / "runs", "first", **parked, suggestion="resume RUN --max-turns 6")
-    assert 'name="max-turns" value="6"' in visitor(folder).get("/runs/first").text
-    answer = visitor(folder).post("/runs/first/resume", data=form(**{"max-turns": "many"}))
+def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
+    """The form suggests a number of cycles. An invalid number is refused."""
+    folder = make_run(tmp_path / "runs", "first")
+    assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
+    answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
     assert answer.status_code == 409
-    assert "&#39;many&#39; is not a valid integer range" in answer.text
+    assert "Cycles: &#39;many&#39; is not a valid integer range" in answer.text
     assert "--" not in answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
 
 
