@@ -60,10 +60,9 @@ def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
     assert all(results[name]["metrics"]["total_tokens"] > 1000 for name in ("pack/one.py", "pack/two.py"))
 
 
-@pytest.mark.parametrize("name", ["app.ts", "main.go"])
-def test_other_languages_are_refused_before_any_turn(tmp_path: Path, name: str) -> None:
-    given = Generation(tmp_path, {name: "export {}\n"}, test_planner=[], test_developer=[])
-    report = given.run(name)
+def test_other_languages_are_refused_before_any_turn(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {"app.ts": "export {}\n"}, test_planner=[], test_developer=[])
+    report = given.run("app.ts")
     assert (report.exit_code, report.totals["turns"]) == (2, 0)
     assert "testgen supports Python only" in report.reason
 
@@ -94,6 +93,7 @@ def test_empty_folder_is_reported(tmp_path: Path) -> None:
     given = Generation(tmp_path, {"empty/readme": "nothing"})
     report = given.run("empty")
     assert (report.outcome, report.exit_code) == ("nothing_to_test", 1)
+    assert report.reason.startswith("empty contains no Python file to test; testgen supports")
     assert given.results == []
     assert given.asked == []
 

@@ -209,8 +209,8 @@ CASES = {
     ),
     "empty folder": Case(("--workspace", "new/a b"), uncommitted=lambda top: (top / "new/a b").mkdir(parents=True)),
     "settings": Case(
-        ("--cycles", "3", "--run-tests"),
-        prepare=write("codex-multi-role.yaml", "cycles: 1\nrun-tests: false\nruns_dir: elsewhere\nworkspace: roles\n"),
+        ("--cycles", "3", "--no-run-tests"),
+        prepare=write("codex-multi-role.yaml", "cycles: 1\nrun-tests: true\nruns_dir: elsewhere\nworkspace: roles\n"),
         below="roles",
         roles=".",
         playbook="../playbook.yaml",
