@@ -25,12 +25,11 @@ pytestmark = pytest.mark.extensions
 INPUTS: Mapping[str, Mapping[str, str]] = {
     "cycles": {},
     "testgen": {"target": "sign.py"},
-    "testgen-duel": {"target": "sign.py"},
     "plan-solve": {},
     "research": {},
     "document": {"planning": "agentic", "synthesis": "agentic"},
 }
-"""A dry run has every step of a flow and of those it calls, whatever the inputs choose."""
+"""A dry run has every step of a flow and of those it calls, whatever the inputs choose; `testgen-duel` calls one."""
 ROLE_FILES = sorted(
     file
     for folder in definition_folders()

@@ -24,10 +24,21 @@ def once(folder: Path, text: str = WHOLE) -> Generation:
 
 
 @pytest.mark.usefixtures("suites_here")
-def test_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
-    given = once(tmp_path)
-    assert given.run("sign.py", mutation=True).exit_code == 0
-    metrics, mutation = given.metrics(), given.results[0]["mutation"]
+def test_results_have_the_score_the_survivors_and_the_flaky_tests(tmp_path: Path) -> None:
+    """Those are dropped before mutants are judged."""
+    turns = (
+        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
+    )
+    given = once(tmp_path, f"{WHOLE}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
+    report = given.run("sign.py", mutation=True, runs=3)
+    assert (report.outcome, report.exit_code) == ("success", 0)
+    (result,) = given.results
+    assert result["flaky"]["runs"] == 3
+    assert result["flaky"]["tests"] == {"tests.test_sign::test_p2_turns": ["failed", "passed", "failed"]}
+    assert (result["metrics"]["n_passed_tests"], result["metrics"]["n_failed_tests"]) == (2, 0)
+    assert result["suspected_bugs"] == []
+    assert "turns" not in given.text()
+    metrics, mutation = result["metrics"], result["mutation"]
     assert mutation["status"] == "judged"
     assert [each["diff"] for each in mutation["survivors"]] == [TO_ZERO, TO_ZERO.replace("<= 0", "< 1")]
     survivors = {each["id"] for each in mutation["survivors"]}
@@ -50,19 +61,3 @@ def test_missing_extra_is_reported_and_fails_required_score(tmp_path: Path, monk
     assert "pip install 'codex-multi-role[mutation]'" in result["mutation"]["reason"]
     assert (result["status"], "50 % are required" in result["reason"]) == ("incomplete", True)
     assert given.asked == ["test_planner", "test_developer"]
-
-
-@pytest.mark.usefixtures("suites_here")
-def test_flaky_tests_are_dropped_and_reported(tmp_path: Path) -> None:
-    turns = (
-        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
-    )
-    given = once(tmp_path, f"{WHOLE}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
-    report = given.run("sign.py", runs=3)
-    assert (report.outcome, report.exit_code) == ("success", 0)
-    (result,) = given.results
-    assert result["flaky"]["runs"] == 3
-    assert result["flaky"]["tests"] == {"tests.test_sign::test_p2_turns": ["failed", "passed", "failed"]}
-    assert (result["metrics"]["n_passed_tests"], result["metrics"]["n_failed_tests"]) == (2, 0)
-    assert result["suspected_bugs"] == []
-    assert "turns" not in given.text()
