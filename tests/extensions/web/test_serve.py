@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -196,33 +195,6 @@ def test_run_continues_after_server_that_started_it_ends(team: TeamFolder, monke
     assert read(run.record_path)["status"] == "interrupted"
     assert (run.path / "output.log").exists()
     assert (team.runs / ".gitignore").read_text() == "*\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Of a project, for what leaves no run behind."""
-    team = project(tmp_path_factory.mktemp("project"))
-    with served(team.folder, **QUICK) as server:
-        yield server
-    assert list(team.runs.glob("*/run.json")) == []
-    assert list(team.runs.glob(".starting/*")) == []
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"flow": "ship", "input.place": "x", "input.size": "4"}, "missing goal\nFill in “Goal”."),
-        ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be passed to a process"),
-    ],
-)
-def test_start_error_is_shown_on_form_with_submitted_values(server: Served, fields: dict[str, str], words: str) -> None:
-    answer = server.post("/start", f"/start?flow={fields['flow']}", **fields)
-    assert answer.status_code == 422
-    assert words in answer.text
-    notice = answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
-    assert not any(option in notice for option in ("--", "Exit code", "error:"))
-    if size := fields.get("input.size"):
-        assert f'name="input.size" value="{size}"' in answer.text
 
 
 @pytest.mark.sample("serve")
