@@ -49,17 +49,13 @@ def test_import_error_is_not_a_suspected_bug(make_context: MakeContext) -> None:
 
 
 @pytest.mark.real
-def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> None:
+def test_tests_of_a_file_that_crashes_are_removed_and_not_counted(make_context: MakeContext) -> None:
     crash = {"tests/conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 3\n"}
     files = [{"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}"}]
-    result: dict[str, Any] = prune_tests(make_context({**FILES, **crash}, target="one.py", files=files, runs=1))
+    context = make_context({**FILES, **crash}, target="one.py", files=files, runs=1)
+    result: dict[str, Any] = prune_tests(context)
     assert (result["crashed"], result["files"], result["passed"], result["coverage"]) == (True, [], 0, None)
-
-
-@pytest.mark.real
-def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
-    result, left = _prune(make_context, "import nowhere\n")
-    assert (result["crashed"], result["pruned"], left) == (True, [], "")
+    assert not (context.workspace.root / "tests/test_one.py").exists()
 
 
 @here

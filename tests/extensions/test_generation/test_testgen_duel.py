@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.test_generation.mutants import is_installed
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
@@ -74,8 +73,3 @@ def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
     assert [tests.count(each) for each in (below, none, some)] == [1, 1, 1]
     there = {path.relative_to(given.team.workspace).as_posix() for path in given.team.workspace.rglob("test_*.py")}
     assert there == set(given.results[0]["tests"])
-
-
-def test_another_way_to_merge_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="merge"):
-        duel(tmp_path, [], []).run("sign.py", flow="testgen-duel", merge="best")
