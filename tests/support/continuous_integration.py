@@ -102,6 +102,12 @@ class Workflow:
                 self._take(step, temporary)
         return {name: self._fill(each["value"]) for name, each in action["outputs"].items()}
 
+    def take(self, name: str) -> None:
+        """Run this step once more, with the outputs of the others."""
+        [action] = read_yaml(TOP / "action.yml")
+        [step] = [step for step in action["runs"]["steps"] if step["id"] == name]
+        self._take(step, self.job / "temporary")
+
     def _wanted(self, condition: str) -> bool:
         if not condition:
             return True

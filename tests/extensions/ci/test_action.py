@@ -41,10 +41,15 @@ def workflow(tmp_path: Path, **inputs: str) -> Workflow:
     )
 
 
-def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
-    """Without changed files, the step succeeds without a pull request."""
-    options = {"args": "--no-run-tests\n\n--repair-attempts\n1", "pull-request": "create"}
+def test_run_in_a_workflow_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several seconds: the scripts start what they start for a user. Without changed files, nothing is opened."""
+    host = scripted_host(tmp_path / "host", "gh")
+    monkeypatch.setenv("PATH", f"{host.path}{os.pathsep}{os.environ['PATH']}")
+    options = {"args": "--no-run-tests\n\n--repair-attempts\n1", "pull-request": "draft"}
     job = workflow(tmp_path, goal=HOSTILE, cycles="2", **options)
+    TeamFolder(job.checkout, {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
+    commit_all(job.checkout)
+    add_remote(job.checkout, tmp_path / "remote.git")
     outputs = job.run(with_doctor=True)
     assert job.exit_code == 0, job.log
     assert read_log(job.log) == []
@@ -57,15 +62,24 @@ def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
         "outcome": "done",
         "exit-code": "0",
         "junit": f"runs/{outputs['run-id']}.xml",
-        "pull-request": "",
+        "pull-request": "https://git.example.com/team/shop/pull/1",
     }
-    options = json.loads((job.checkout / outputs["folder"] / "run.json").read_text())["options"]
+    record = json.loads((job.checkout / outputs["folder"] / "run.json").read_text())
+    options = record["options"]
     assert options["goal"] == HOSTILE
     assert (options["cycles"], options["repair_attempts"], options["run_tests"]) == (2, 1, False)
     assert not list(tmp_path.rglob("owned"))
     assert job.summary.startswith("## ✅ codex-multi-role: Done\n")
     report = JUnitXml.fromfile(str(job.checkout / outputs["junit"]))
     assert (report.tests, report.failures, report.errors) == (1, 0, 0)
+    _, creating = host.calls("gh")
+    branch = f"codex-multi-role/{outputs['run-id']}"
+    assert creating[:6] == ["pr", "create", "--head", branch, "--base", "main"]
+    assert "--draft" in creating
+    assert show(tmp_path / "remote.git", f"{branch}:workspace/a.txt") == "a"
+    (job.checkout / outputs["folder"] / "run.json").write_text(json.dumps({**record, "files": []}))
+    job.take("pull-request")
+    assert job.log.endswith("no pull request: no files changed\n")
 
 
 def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
@@ -84,23 +98,6 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     assert kind == "error"
     assert "run mine already exists" in text
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
-
-
-def test_result_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = scripted_host(tmp_path / "host", "gh")
-    monkeypatch.setenv("PATH", f"{host.path}{os.pathsep}{os.environ['PATH']}")
-    job = workflow(tmp_path, goal="reach it", args="--no-run-tests", **{"pull-request": "draft"})
-    TeamFolder(job.checkout, {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
-    commit_all(job.checkout)
-    add_remote(job.checkout, tmp_path / "remote.git")
-    outputs = job.run()
-    assert job.exit_code == 0, job.log
-    assert outputs["pull-request"] == "https://git.example.com/team/shop/pull/1"
-    _, creating = host.calls("gh")
-    branch = f"codex-multi-role/{outputs['run-id']}"
-    assert creating[:6] == ["pr", "create", "--head", branch, "--base", "main"]
-    assert "--draft" in creating
-    assert show(tmp_path / "remote.git", f"{branch}:workspace/a.txt") == "a"
 
 
 def test_misspelt_mode_is_refused_before_the_run(tmp_path: Path) -> None:
