@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
-from tests.support.documentation import TOP, YES, Documentation
+from tests.support.documentation import TOP, Documentation
 from tests.support.teams import Record, read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -145,22 +144,3 @@ def test_what_cannot_be_documented_ends_before_anything_is_asked(tmp_path: Path)
     assert shop.asked == []
     with pytest.raises(UsageError):
         shop.run(concurrency="many")
-
-
-def check_library(tmp_path: Path, repo: Path, **inputs: str) -> Documentation:
-    """Every file of it has a page, and all that can be measured is right."""
-    library = Documentation(tmp_path, {})
-    assert ending(library.run(YES, repo=repo, concurrency=4, **inputs)) == (0, "success")
-    sources = {path.relative_to(repo).as_posix() for path in repo.rglob("*.py")}
-    assert {name for name in library.documents if "/" in name} == {f"files/{source}.md" for source in sources}
-    assert library.told["quality"]["score"] >= 0.95
-    return library
-
-
-@pytest.mark.long
-def test_library_of_more_than_five_thousand_lines(tmp_path: Path) -> None:
-    """Only here a large library of others is documented, whose imports go in circles."""
-    repo = Path(sysconfig.get_path("purelib")) / "click"
-    assert sum(len(path.read_text().splitlines()) for path in repo.rglob("*.py")) > 5_000
-    library = check_library(tmp_path, repo, planning="agentic", synthesis="agentic")
-    assert library.told["cycles"]

@@ -16,7 +16,7 @@ import pytest
 from tests.support.console import Completed, console_process
 from tests.support.reviews import REVIEW
 from tests.support.shared_runs import SharedRuns
-from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
 pytestmark = pytest.mark.long
 FILE = {**say("it"), "json": {"summary": "it", "files": [{"path": "a.txt", "content": "made\n"}]}}
@@ -54,13 +54,3 @@ def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRu
     assert (checkout / "a.txt").read_text() == "made\n"
     (run,) = json.loads(elsewhere(shared, "runs", "--json").stdout)
     assert (run["status"], run["totals"]["turns"], run["shared"]["attempt"]) == ("succeeded", 1, 2)
-
-
-def test_run_is_stopped_from_elsewhere(tmp_path: Path, shared: SharedRuns) -> None:
-    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("first"), NEVER]})
-    shared.submit(team.options(cycles=2), "first")
-    shared.start("anna")
-    shared.wait(lambda: shared.run("first").manifest)
-    stopped = elsewhere(shared, "cancel")
-    assert (stopped.returncode, stopped.stderr) == (0, "first: Cancelled: the run was stopped\n")
-    assert "status     interrupted: Cancelled\n" in elsewhere(shared, "show").stdout
