@@ -85,10 +85,6 @@ class Documentation:
         ]
         return found
 
-    def page(self, source: str) -> str:
-        """The page of a source file."""
-        return (self.team.workspace / f"docs/files/{source}.md").read_text()
-
     @property
     def documents(self) -> list[str]:
         """The paths of all written documents, in order."""

@@ -26,7 +26,6 @@ OUTCOMES = {
     "triage": ("answered", {}),
 }
 """The outcome, and what is in the files of the workspace."""
-WITH_CHANGES = [example for example in EXAMPLES if OUTCOMES[example.name][1]]
 
 
 def copy_of(example: Path, folder: Path) -> Path:

@@ -9,7 +9,6 @@ from typing import Any
 from codex_multi_role import RunReport
 from tests.support.teams import Record, TeamFolder, read
 
-PROGRAMS = Path(__file__).parents[1] / "extensions/programs"
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 IMPORT = "from sign import sign\n\n\n"
 BELOW = "def test_p1_below():\n    assert sign(-3) == -1\n"
@@ -22,8 +21,6 @@ def item(name: str, expected: object, target: str = "sign", given: str = "") -> 
 
 
 P1, P2 = item("P1", "-1", given="-3"), item("P2", "1", given="4")
-BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
-"""What a plan expects of ``orders.py`` in `PROGRAMS`, and what that does not do."""
 
 
 def plan(*items: Record) -> Record:

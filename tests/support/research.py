@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -167,12 +167,7 @@ VERIFIES: Record = {
 
 
 class Researching:
-    """A folder of ``documents`` and the answers of the roles, those of the shipped playbook unless they are given.
-
-    ``searches_apart``: each provider has a process of its own, as with users.
-    """
-
-    searches_apart = False
+    """A folder of ``documents`` and the answers of the roles, those of the shipped playbook unless they are given."""
 
     def __init__(self, folder: Path, documents: dict[str, str] = DOCUMENTS, **plays: list[Record]) -> None:
         own = {
@@ -203,7 +198,7 @@ class Researching:
             if on_event is not None:
                 on_event(event)
 
-        with nullcontext() if self.searches_apart else searching_here():
+        with searching_here():
             self.report: RunReport = run(options, told)
         return self.report
 

@@ -31,7 +31,7 @@ from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.extensions.machines.store import RunSaver, Store
 
-record, store, last, is_journaled = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "True"
+record, store, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 options = RunOptions.from_record(record)
 saver = RunSaver(Store.open(store), RunFolder(options.place.runs_dir / options.place.run_id), 1)
 saves = 0
@@ -42,8 +42,6 @@ def save(take_trees):
     if saves > last:
         os.kill(os.getpid(), signal.SIGKILL)
     print(saver.save(take_trees), flush=True)
-    if saves == last and not is_journaled:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 running.run(options, placement=Placement(save=save))
 print(saver.save(), flush=True)
@@ -66,13 +64,13 @@ class Machines:
     def database_url(self) -> str:
         return f"sqlite:///{self.other.parent}/shared.sqlite"
 
-    def start(self, last: int, is_journaled: bool = True, **options: Any) -> list[str]:
+    def start(self, last: int, **options: Any) -> list[str]:
         """Run until the process is killed when it has saved ``last`` times; returns the manifests.
 
-        That is just before the next save, or before the journal records the step that was saved last.
+        That is just before the next save.
         """
         given = self.team.options(run_id=RUN_ID, database_url=self.database_url, **options)
-        argv = [sys.executable, "-c", PROGRAM, json.dumps(given.as_record()), self.store, str(last), str(is_journaled)]
+        argv = [sys.executable, "-c", PROGRAM, json.dumps(given.as_record()), self.store, str(last)]
         process = started(argv, cwd=self.team.folder, stdout=subprocess.PIPE)
         printed, _ = process.communicate(timeout=120)
         assert process.returncode in (0, -signal.SIGKILL)

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from codex_multi_role.extensions.web.access import Access
-from codex_multi_role.presentation.outcome import status_in_words
+from codex_multi_role.presentation.outcome import RAISED, status_in_words
 from codex_multi_role.presentation.rendering import template
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,10 +35,11 @@ LABELS = {
     "comment": "Comment",
 }
 """The labels of the fields that are not inputs of a flow, by the name of their option."""
+_LABELS = LABELS | {name: name.replace("-", " ").capitalize() for name in RAISED}
 _INPUT = re.compile(r"Set --input (?:'(?P<quoted>[^='\s]+)=[^']*'|(?P<bare>[^=\s]+)=<\w+>)")
 _GOAL = re.compile(r'Set it with --goal "…" or --goal-file FILE')
-_INVALID = re.compile(rf"Invalid value for '--({'|'.join(LABELS)})':")
-_OPTION = re.compile(rf"--({'|'.join(LABELS)})\b(?!-)")
+_INVALID = re.compile(rf"Invalid value for '--({'|'.join(_LABELS)})':")
+_OPTION = re.compile(rf"--({'|'.join(_LABELS)})\b(?!-)")
 _COMMAND_LINE_ONLY = re.compile(r"^hint: See `[^`]*--help`\.$")
 _PREFIX = re.compile(r"^(?:error|hint): ")
 
@@ -87,7 +88,7 @@ def in_form_words(output: str) -> str:
 
 
 def _with_labels(line: str) -> str:
-    line = _INVALID.sub(lambda found: f"{LABELS[found[1]]}:", line)
+    line = _INVALID.sub(lambda found: f"{_LABELS[found[1]]}:", line)
     line = _GOAL.sub(f"Fill in “{LABELS['goal']}”", line)
     line = _INPUT.sub(lambda found: f"Fill in “{status_in_words(found['quoted'] or found['bare'])}”", line)
-    return _OPTION.sub(lambda found: f"“{LABELS[found[1]]}”", line)
+    return _OPTION.sub(lambda found: f"“{_LABELS[found[1]]}”", line)

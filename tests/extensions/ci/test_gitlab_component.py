@@ -82,7 +82,7 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_result_becomes_a_merge_request(tmp_path: Path) -> None:
-    """Into the branch of the pipeline, which a job's checkout does not have."""
+    """Only here the script speaks to glab: into the branch of the pipeline, which a job's checkout does not have."""
     host = scripted_host(tmp_path / "host", "glab")
     team = TeamFolder(tmp_path / "checkout", {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
     commit_all(team.folder)

@@ -98,6 +98,7 @@ def test_unwritable_report_path_is_reported_before_the_run(
 
 @pytest.mark.long
 def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> None:
+    """Only here a role moves the place of a report while it works."""
     (team.folder / "reports").mkdir()
     (team.folder / "elsewhere").mkdir()
     command = {"cmd": "mv ../reports ../gone && ln -s elsewhere ../reports"}

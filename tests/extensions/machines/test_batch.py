@@ -16,7 +16,7 @@ from codex_multi_role.extensions.machines.batches.planned_runs import plan_runs
 from codex_multi_role.extensions.machines.commands.batch_summary import MAX_NAMED, summary_lines
 from codex_multi_role.extensions.machines.commands.batch_views import drawn
 from codex_multi_role.run_folder.events import RunStarted, TurnEnded, TurnStarted
-from tests.support.batches import OF_TEAM, batch, defaults, goals, one_role, write_goals
+from tests.support.batches import OF_TEAM, batch, defaults, goals, one_role, results, write_goals
 from tests.support.console import at_terminal, console
 from tests.support.teams import say
 
@@ -118,6 +118,7 @@ def test_unknown_batch_is_not_resumed(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_table_is_drawn_and_interrupted_at_a_terminal(tmp_path: Path) -> None:
+    """Only here a batch is interrupted while a goal runs, and its table is drawn again and again."""
     team = one_role(tmp_path, {**say(status="DONE"), "delay_seconds": 60})
     write_goals(team, {"id": "slow", "goal": "Wait for it"}, {"goal": "never"})
     command = ["-m", "codex_multi_role", "batch", "goals.jsonl", *OF_TEAM, "--concurrency=1"]
@@ -128,3 +129,4 @@ def test_table_is_drawn_and_interrupted_at_a_terminal(tmp_path: Path) -> None:
         assert session.end() == ExitCode.INTERRUPTED
     assert "slow" in session.drawn
     assert "codex-multi-role batch goals.jsonl --resume --name=goals" in session.drawn
+    assert [each["status"] for each in results(team).values()] == ["interrupted", "waiting"]

@@ -1,4 +1,7 @@
-"""A team of machines in small: one has the worker, the other only the address of a real Postgres."""
+"""A team of machines in small: one has the worker, the other only the address of a real Postgres.
+
+Only here the commands are given while a worker works.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 from tests.support.console import Completed, console_process
 from tests.support.reviews import REVIEW
 from tests.support.shared_runs import SharedRuns
-from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
 pytestmark = pytest.mark.long
 FILE = {**say("it"), "json": {"summary": "it", "files": [{"path": "a.txt", "content": "made\n"}]}}
@@ -51,24 +54,3 @@ def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRu
     assert (checkout / "a.txt").read_text() == "made\n"
     (run,) = json.loads(elsewhere(shared, "runs", "--json").stdout)
     assert (run["status"], run["totals"]["turns"], run["shared"]["attempt"]) == ("succeeded", 1, 2)
-
-
-def test_run_is_stopped_from_elsewhere(tmp_path: Path, shared: SharedRuns) -> None:
-    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("first"), NEVER]})
-    shared.submit(team.options(cycles=2), "first")
-    shared.start("anna")
-    shared.wait(lambda: shared.run("first").manifest)
-    stopped = elsewhere(shared, "cancel")
-    assert (stopped.returncode, stopped.stderr) == (0, "first: Cancelled: the run was stopped\n")
-    assert "status     interrupted: Cancelled\n" in elsewhere(shared, "show").stdout
-
-
-def test_run_is_resumed_with_a_larger_budget(tmp_path: Path, shared: SharedRuns) -> None:
-    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("first"), say("second")]})
-    shared.submit(team.options(cycles=2, max_turns=1), "first")
-    shared.start("anna")
-    assert elsewhere(shared, "watch", "--quiet").returncode == 5
-    resumed = elsewhere(shared, "resume", "--max-turns", "9", "--plain")
-    assert (resumed.returncode, "changed: max_turns=9\n" in resumed.stderr) == (1, True)
-    assert "run first continues" in resumed.stderr
-    assert shared.run("first").attempt == 2

@@ -36,7 +36,7 @@ def test_wrong_address_is_refused() -> None:
         RunOptions(databse_url=URL)  # type: ignore[call-arg]
 
 
-@pytest.mark.real
+@pytest.mark.usefixtures("scripted_codex")
 def test_run_stores_its_journal_there(tmp_path: Path) -> None:
     team = one_role(tmp_path)
     url = f"sqlite:///{tmp_path}/runs.sqlite"

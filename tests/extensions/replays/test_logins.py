@@ -57,6 +57,7 @@ def test_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) -> 
 
 @pytest.mark.long
 def test_chatgpt_login_arrives(tmp_path: Path, home: Path) -> None:
+    """Only here Codex is logged in with an account."""
     token = _jwt({"email": "a@b.example", "exp": 4_102_444_800, "https://api.openai.com/auth": {
         "chatgpt_plan_type": "pro", "chatgpt_account_id": ACCOUNT, "chatgpt_user_id": "u1"}})  # fmt: skip
     tokens = {"id_token": token, "access_token": token, "refresh_token": "refresh-0123456789", "account_id": ACCOUNT}

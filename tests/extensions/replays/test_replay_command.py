@@ -10,7 +10,7 @@ import pytest
 from tests.support.console import console
 from tests.support.teams import TeamFolder
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 FILES = [{"path": "new.txt", "content": "new"}]
 ROLES = {"one": {"behaviors": {"apply_files": True}}}

@@ -93,9 +93,15 @@ def short(tmp_path: Path) -> TeamFolder:
     return team
 
 
-def test_forecast_of_unchanged_linked_roles_asks_nothing(short: TeamFolder) -> None:
-    """Symlinks that lead to the roles are protected in the forecast as in the rerun."""
-    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+def test_forecast_asks_nothing_of_a_run_without_changes(short: TeamFolder) -> None:
+    """Its roles are a link, which is protected as in the rerun; nor can a turn that the flow no longer has be asked."""
+    run = RunFolder.find(short.runs, "latest")
+    assert forecast_rerun(run, {}).asked == []
+    for prepare in (forecast_rerun, prepare_rerun):
+        with pytest.raises(UsageError, match="is inside the workspace"):
+            prepare(run, {"workspace": short.workspace / "inside"})
+    with_flow(short, {"steps": [{"ask": "one"}]})
+    assert forecast_rerun(run, {}).asked == []
 
 
 def test_relative_playbook_is_found_from_any_folder(short: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,12 +121,6 @@ def test_rerun_keeps_the_price_list_of_its_run(short: TeamFolder) -> None:
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 20
     prices.unlink()
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 10
-
-
-def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
-    """A turn that the flow no longer has cannot be asked."""
-    with_flow(short, {"steps": [{"ask": "one"}]})
-    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
 def test_known_section_matters_to_later_turns_only(tmp_path: Path) -> None:
@@ -169,36 +169,9 @@ def test_older_run_takes_over_no_more_turns_of_all_runs(short: TeamFolder) -> No
     assert "reuse" not in read(stored)["options"]
 
 
-def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
-    inside = {"workspace": short.workspace / "inside"}
-    for prepare in (forecast_rerun, prepare_rerun):
-        with pytest.raises(UsageError, match="is inside the workspace"):
-            prepare(RunFolder.find(short.runs, "latest"), inside)
-
-
-@pytest.mark.long
-def test_asked_turn_remembers_turns_taken_over(tmp_path: Path, model: AnyModel) -> None:
-    """Its conversation is forked from the earlier run's; a role that is not concerned is not asked."""
-    steps: list[Record] = [
-        {"id": "a", "ask": "one"},
-        {"id": "b", "ask": "two", "with": {"note": "fixed"}},
-        {"id": "c", "ask": "one"},
-    ]
-    team = talkers(tmp_path, model, steps)
-    team.run(flow="own", playbook=None, config=model.config)
-    with_flow(team, {"steps": [*steps[:2], {**steps[2], "prompt": EDITED}]})
-    model.bodies.clear()
-    again(team)
-    assert taken(team) == [True, True, False]
-    (body,) = model.bodies
-    assert texts(body, "user").count("Do it.") == 1
-    assert EDITED in texts(body, "user")
-    assert "summary" in texts(body, "assistant")
-
-
 @pytest.mark.long
 def test_lost_conversation_is_reported(tmp_path: Path, model: AnyModel) -> None:
-    """Without Codex's files of the earlier run, the role gets its latest handoff instead; no run takes that over."""
+    """Only here Codex has lost a conversation: the role gets its latest handoff, and no run takes that over."""
     steps: list[Record] = [{"id": "a", "ask": "one"}, {"id": "c", "ask": "one"}]
     team = talkers(tmp_path, model, steps)
     first = team.run(flow="own", playbook=None, config=model.config)
@@ -212,7 +185,7 @@ def test_lost_conversation_is_reported(tmp_path: Path, model: AnyModel) -> None:
 
 @pytest.mark.long
 def test_rerun_of_rerun_takes_over_both(tmp_path: Path, model: AnyModel) -> None:
-    """What a rerun took over, and what it asked, stands for a third run, which continues the conversations."""
+    """Only here a conversation is forked twice: a third run takes over what the second one asked."""
     steps: list[Record] = [{"id": "a", "ask": "one"}, {"id": "c", "ask": "one"}]
     team = talkers(tmp_path, model, steps)
     team.run(flow="own", playbook=None, config=model.config)
@@ -230,7 +203,7 @@ def test_rerun_of_rerun_takes_over_both(tmp_path: Path, model: AnyModel) -> None
 
 @pytest.mark.long
 def test_changed_check_results_are_seen(tmp_path: Path) -> None:
-    """Checks run again, and what they leave decides which of the later turns are taken over."""
+    """Only here checks run again, whose results decide on the real binary which later turns are taken over."""
     team = builders(tmp_path)
     first = team.run(flow="own")
     report = again(team)
@@ -250,7 +223,7 @@ def test_changed_check_results_are_seen(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
-    """Only the times of a test run differ: the roles then see the earlier figures, and so equal inputs."""
+    """Only here tests run again, of which only the times differ: the roles see the earlier figures."""
     tests = "def test_it() -> None:\n    assert True\n"
     plays = {"build": [say(files=[{"path": "test_it.py", "content": tests}])], "judge": [say()]}
     team = with_flow(
@@ -328,7 +301,7 @@ def looker(command: str) -> list[Record]:
     ("sandbox", "expected"), [("workspace-write", [True, False]), ("danger-full-access", [False, False])]
 )
 def test_files_that_a_turn_looked_at_count(tmp_path: Path, sandbox: str, expected: list[bool]) -> None:
-    """A turn that ran a command is asked again if the workspace differs, and always if it had no sandbox."""
+    """Only here a turn ran a command: it is asked again if the workspace differs, and always without a sandbox."""
     roles = {"one": {"sandbox": sandbox}}
     team = TeamFolder(tmp_path, roles, {"one": looker("cat in.txt > out.txt")})
     first = ""
@@ -347,7 +320,7 @@ def test_files_that_a_turn_looked_at_count(tmp_path: Path, sandbox: str, expecte
     [("git log", "it used git", False), ("cat .env", "", False), ("cat in.txt", "", True)],
 )
 def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str, is_taken: bool) -> None:
-    """What git ignores is not in the restored workspace, so that a turn that may have read it is asked again."""
+    """Only here a command reads what git ignores, which the restored workspace lacks: the turn is asked again."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": looker(command)})
     with_flow(team, {"steps": [{"ask": "one"}]})
     for name, text in (("in.txt", "1\n"), (".gitignore", ".env\n.venv\n"), (".venv/lib.py", "")):
@@ -365,21 +338,11 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str, i
 
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "mkdir -p dist && echo 1 > dist/o.txt",
-        pytest.param(
-            "mkdir .venv && echo 1 > .venv/x",
-            marks=pytest.mark.long("workspace/test_preparation.py::test_environment_is_in_no_snapshot_or_merge"),
-        ),
-    ],
-)
-def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
+def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path) -> None:
     """A turn that changed what a snapshot lacks is asked again, because its changes cannot be made again."""
     roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
-    team = TeamFolder(tmp_path, roles, {"one": looker(command)})
-    look = {"argv": ["sh", "-c", "test -e dist/o.txt -o -e .venv/x"], "expect": [0]}
+    team = TeamFolder(tmp_path, roles, {"one": looker("mkdir -p dist && echo 1 > dist/o.txt")})
+    look = {"argv": ["sh", "-c", "test -e dist/o.txt"], "expect": [0]}
     with_flow(team, {"steps": [{"ask": "one"}, {"id": "look", "check": "command", "with": look}]})
     (team.workspace / ".gitignore").write_text("dist\n")
     first = team.run(flow="own")
@@ -419,7 +382,7 @@ def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
-    """A rerun that a limit parks continues with its own turns, and takes over the rest; also of an older version."""
+    """Only here a rerun is resumed: it continues with its own turns, and takes over the rest."""
     team = builders(tmp_path)
     first = team.run(flow="own")
     team.roles["judge"]["prompt_text"] = "Judge."
@@ -436,12 +399,9 @@ def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
     assert files_of(workspace(report)) == files_of(team.workspace)
 
 
-@pytest.mark.long
-def test_fork_of_rerun_asks(tmp_path: Path) -> None:
+def test_fork_of_rerun_asks(short: TeamFolder) -> None:
     """A fork does again what follows, even if it could be taken over."""
-    team = builders(tmp_path)
-    team.run(flow="own")
-    report = again(team)
-    team.events.clear()
-    fork(report.run_id, runs_dir=team.runs, start="judge:3", on_event=team.events.append)
-    assert taken(team) == [False]
+    report = again(short)
+    short.events.clear()
+    fork(report.run_id, runs_dir=short.runs, start="two", on_event=short.events.append)
+    assert taken(short) == [False]

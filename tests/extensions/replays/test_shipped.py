@@ -19,6 +19,7 @@ FLOWS = {
 @pytest.mark.long
 @pytest.mark.parametrize("playbook", FLOWS)
 def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) -> None:
+    """Only here the shipped flows are recorded and replayed."""
     arguments, files = FLOWS[playbook]
     for folder in ("shop", "again/shop"):  # prompts have the name of the project
         for name, text in {"README.md": "A shop.\n", **files}.items():

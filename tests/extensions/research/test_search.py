@@ -360,7 +360,6 @@ RESULTS = st.lists(
 )
 
 
-@pytest.mark.long
 @settings(max_examples=settings().max_examples // 2)
 @given(RESULTS)
 def test_combining_loses_no_source_and_leaves_none_twice(found: list[Json]) -> None:

@@ -105,18 +105,18 @@ from codex_multi_role.workspace import Workspace
 run = RunFolder(Path(sys.argv[1]))
 apply_result(result_of(history_of(run)), Workspace(Path(sys.argv[2])), run.path / "applied", mark_conflicts=True)
 """
+STEP = 67
 TEMPORARY = ".codex-multi-role-"
 MINE: Files = {"code.py": LINES.replace("line 2", "line 2, mine"), "mine.txt": "mine\n"}
 
 
-@pytest.mark.parametrize("step", [67, pytest.param(1, marks=pytest.mark.long)])
-def test_killed_anywhere_leaves_whole_files_and_is_completed(history: History, step: int) -> None:
+def test_killed_anywhere_leaves_whole_files_and_is_completed(history: History) -> None:
     root = checkout(history, MINE)
     before = files_of(root)
     apply(history, root, mark_conflicts=True)
     wanted = files_of(root)
     kills = 0
-    for at in itertools.count(1, step):
+    for at in itertools.count(1, STEP):
         shutil.rmtree(root)
         assert files_of(checkout(history, MINE)) == before
         if not is_killed(APPLY, history.run.path, root, at=at):
@@ -126,7 +126,7 @@ def test_killed_anywhere_leaves_whole_files_and_is_completed(history: History, s
             assert content in (before.get(name), wanted.get(name)) or TEMPORARY in name, (at, name)
         apply(history, root, mark_conflicts=True)
         assert files_of(root) == wanted, at
-    assert kills * step > 80
+    assert kills * STEP > 80
 
 
 def test_folder_in_which_a_run_works_is_left_alone(history: History) -> None:

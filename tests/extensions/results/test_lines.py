@@ -82,14 +82,13 @@ def wrong_lines(history: History) -> tuple[int, int]:
     return len(wrong), len(found)
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 200), marks=pytest.mark.long)], ids=["few", "many"])
-def test_lines_have_the_origin_that_they_say(tmp_path: Path, seeds: range) -> None:
+def test_lines_have_the_origin_that_they_say(tmp_path: Path) -> None:
     wrong = total = 0
-    for seed in seeds:
+    for seed in range(2):
         (folder := tmp_path / str(seed)).mkdir()
         some, of = wrong_lines(random_run(folder, seed))
         wrong, total = wrong + some, total + of
-    assert total > 20 * len(seeds)
+    assert total > 40
     assert wrong <= total / 1000, (wrong, total)
 
 

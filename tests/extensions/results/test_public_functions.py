@@ -66,13 +66,3 @@ def test_missing_run_and_wrong_arguments_are_of_one_family(recorded: Run, tmp_pa
         diff(recorded, role="two")
     with pytest.raises(UsageError, match="is not in a git repository"):
         export(recorded, branch="x", repo=tmp_path)
-
-
-def test_run_without_changes_is_an_error_where_something_is_made(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say()]})
-    commit_all(team.workspace)
-    with codex_replaced():
-        report = team.run()
-    assert diff(report).patches == ()
-    with pytest.raises(UsageError, match="changed no files"):
-        export(report, branch="x")

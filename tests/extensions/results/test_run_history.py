@@ -69,7 +69,7 @@ def test_fork_is_read_after_the_first_run_was_deleted(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_results_of_a_fork_name_the_turns_in_copies(tmp_path: Path) -> None:
-    """On the real binary; the fork begins after two isolated turns."""
+    """Only here a fork has copies of its run: on the real binary; the fork begins after two isolated turns."""
     plays = [say(files=[{"path": f"{number}.txt", "content": ""}]) for number in (1, 2, 3, 4)]
     team = TeamFolder(tmp_path, {"writer": WRITER, "last": WRITER}, {"writer": plays[:2], "last": plays[2:]})
     commit_all(team.workspace)

@@ -31,8 +31,15 @@ def _tracked_though_ignored(root: Path) -> None:
     (root / ".git/info/exclude").write_text("*.log\n")
 
 
-@pytest.mark.parametrize("worktree", [False, True], ids=["in-place", "worktree"])
-@pytest.mark.parametrize("arrange", [_ignored_by_the_owner, _sparse, _tracked_though_ignored])
+@pytest.mark.parametrize(
+    ("arrange", "worktree"),
+    [
+        (_ignored_by_the_owner, False),
+        (_sparse, True),
+        (_tracked_though_ignored, False),
+        (_tracked_though_ignored, True),
+    ],
+)
 def test_branch_has_what_roles_wrote(tmp_path: Path, arrange: Callable[[Path], None], worktree: bool) -> None:
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=WRITTEN)]})
     root = team.workspace

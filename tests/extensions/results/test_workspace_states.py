@@ -6,8 +6,6 @@ from codex_multi_role.extensions.results.workspace_states import Change, CopySta
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 
-Turn = tuple[str, int]
-
 
 def step(state: str) -> RunEvent:
     return e.StepStarted("team", 1, 1, 1, state)

@@ -74,10 +74,8 @@ def parent(span: ReadableSpan, spans: tuple[ReadableSpan, ...]) -> str:
     return ids[span.parent.span_id] if span.parent else ""
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
-    steps = [command("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
+    steps = [{"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
     team = TeamFolder(
         tmp_path, {"one": {"tools": ["calculator"]}, "two": {}}, {"one": [{"steps": steps}], "two": [say()]}
     )
@@ -94,8 +92,7 @@ def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
     assert (parent(one, spans), parent(two, spans)) == ("step one", "step two")
     assert parent(of(spans, "step two")[0], spans) == "step inner"
     (tool,) = of(spans, "execute_tool calculator")
-    (shell,) = of(spans, "execute_tool shell")
-    assert {parent(tool, spans), parent(shell, spans)} == {"invoke_agent one"}
+    assert parent(tool, spans) == "invoke_agent one"
     assert one.attributes is not None
     (ended,) = [each for each in team.of_type("turn_ended") if each["role"] == "one"]
     assert one.attributes["gen_ai.usage.input_tokens"] == ended["input_tokens"]
@@ -144,20 +141,6 @@ def test_tokens_costs_and_durations_are_histograms_by_agent(tmp_path: Path) -> N
     assert points["codex_multi_role.run.duration"][0][0]["codex_multi_role.run.outcome"] == report.outcome
 
 
-@pytest.mark.long
-def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
-    first = team.run(prices=price_playbook(tmp_path / "prices.yaml")).totals
-    second = team.resume(cycles=2).totals
-    before, after = first["seconds"], second["seconds"]
-    spans, points = taken(team.events)
-    (span,) = of(spans, "invoke_workflow cycles")
-    assert span.attributes is not None
-    assert span.attributes["codex_multi_role.run.cost"] == pytest.approx(second["cost"] - first["cost"])
-    (point,) = [point for _, point in points["codex_multi_role.run.duration"] if isinstance(point, HistogramDataPoint)]
-    assert point.sum == pytest.approx(after - before)
-
-
 def test_killed_turn_is_not_measured_by_the_next_session() -> None:
     events = in_order(turn("planner", 1, 1, status="interrupted")[2], started(resumed=True), *turn("planner", 2, 1))
     spans, points = taken([event.as_record() for event in events])
@@ -179,14 +162,11 @@ def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     assert counts == [("planner", 2), ("planner.2", 2)]
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
-def test_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    team.run()
-    cut = team.events[: next(index for index, each in enumerate(team.events) if each["type"] == "turn_ended")]
+def test_run_that_was_killed_leaves_no_span_open() -> None:
+    events = [event.as_record() for event in whole_run()]
+    cut = events[: next(index for index, each in enumerate(events) if each["type"] == "turn_ended")]
     spans, _ = taken(cut)
-    assert {"invoke_workflow cycles", "step team", "invoke_agent one"} <= {span.name for span in spans}
+    assert {"invoke_workflow cycles", "step team", "invoke_agent planner"} <= {span.name for span in spans}
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -238,6 +218,7 @@ def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeyp
 def test_receiver_that_is_not_there_changes_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Only here nothing listens."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     with caplog.at_level(logging.WARNING, "codex_multi_role"):

@@ -210,12 +210,21 @@ def test_results_of_a_round_are_in_the_next_prompt(flow: FlowSpec, make_context:
     assert f"TESTS SO FAR:\n{CODE}" in failed
 
 
+def test_developer_that_gives_in_is_told_to_restore_the_assertion(flow: FlowSpec, make_context: MakeContext) -> None:
+    asserts = ({**FILE, "status": "written", "content": CODE.replace("== 1", f"== {value}")} for value in (1, 2, 1))
+    fails = {**FAILS, "failures": [{"test": "tests.test_one::test_p1_one", "message": "2 == 1"}]}
+    script = Script({"write": [*asserts], "execute": [fails, GREEN, GREEN]}, make_context)
+    rounds = script.walk(flow).vars["state"]["rounds"]
+    assert [each["status"] for each in rounds] == ["kept", "rolled back", "kept"]
+    assert "Restore them" in script.prompts[-1]
+
+
 def test_what_is_not_reached_is_in_the_next_plan(flow: FlowSpec, make_context: MakeContext) -> None:
     plans: list[Record] = [{"plan": [P1]}, {"plan": [item("P2", "2")]}]
     script = Script({"plan": plans, "execute": [HALF, GREEN]}, make_context)
-    script.walk(flow)
+    script.walk(flow, mutation=True)
     replan, append = script.prompts[2:4]
-    for words in ("one.py: lines 2", "Coverage: 50.0 %", CODE, "def one():"):
+    for words in ("one.py: lines 2", "Coverage: 50.0 %", CODE, "def one():", "SURVIVING MUTANTS", "line 1:\n-1\n+2"):
         assert words in replan
     assert "MODE: append" in append
     assert "for the items P2." in append

@@ -12,6 +12,7 @@ from codex_multi_role.extensions.test_generation.merge_tests import merge_tests
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
 from tests.support.checks import MakeContext, run_check
+from tests.support.generation import item
 from tests.support.suites_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
@@ -52,6 +53,7 @@ def _measured(make_context: MakeContext, files: Mapping[str, str], ids: list[str
 @pytest.mark.long
 @pytest.mark.parametrize("pair", PAIRS)
 def test_merged_tests_are_never_below_the_better_candidate(make_context: MakeContext, pair: str) -> None:
+    """Only here each suite is measured by checks that merge nothing, in real processes."""
     result = _merge(make_context, *PAIRS[pair], max_mutants=6, runs=1)
     assert result["status"] == "merged", result["reason"]
     merged_files = {file["path"]: file["content"] for file in result["files"]}
@@ -112,13 +114,16 @@ def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext,
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
     )
     code = f"from ledger import grade\ndef test_turns():\n{turns}def test_wrong(): assert grade(0) == 'passed'\n"
-    result = _merge(make_context, f"{code}def test_far(): assert grade(0) == 'failed'\n", target=GRADE, mutants=["3.1"])
+    code += "def test_p3_bug(): assert grade(1) == 'passed'\ndef test_far(): assert grade(0) == 'failed'\n"
+    bug = item("P3", "'passed'", target="grade", given="1")
+    result = _merge(make_context, code, target=GRADE, mutants=["3.1"], plan=[bug])
     assert result["flaky"] == {"tests.test_ledger::test_turns": ["passed", "failed", "passed"]}
     assert result["dropped"] == [
         {"test": "tests.test_ledger::test_wrong", "reason": "it fails"},
         {"test": "tests.test_ledger::test_turns", "reason": "its outcome changes"},
     ]
     assert result["kept"] == ["tests.test_ledger::test_far"]
+    assert "test_p3_bug" in result["files"][0]["content"], "it is the bug that the plan expects"
 
 
 @here
@@ -139,7 +144,7 @@ def test_files_of_somebody_else_are_left_alone(make_context: MakeContext) -> Non
     assert {name: (root / name).read_text() for name in theirs} == theirs
 
 
-@pytest.mark.long
+@here
 def test_each_item_of_the_plan_keeps_a_test(make_context: MakeContext) -> None:
     code = "from ledger import grade\ndef test_p1_a(): assert grade(50) == 'passed'\n"
     more = f"{code}def test_p2_a(): assert grade(50) == 'passed'\ndef test_p2_b(): assert grade(50) == 'passed'\n"

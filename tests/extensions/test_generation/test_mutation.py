@@ -15,7 +15,7 @@ from codex_multi_role.extensions.test_generation.kill_matrix import Judge
 from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 from codex_multi_role.extensions.test_generation.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
-from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package
+from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, MakeContext, run_check, shadowed_package
 from tests.support.long_run import by_default
 from tests.support.suites_here import suites_here
 
@@ -27,16 +27,6 @@ LEDGER = (Path(__file__).parent / "programs" / "ledger.py").read_text()
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"
 EDGE = "from grade import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
 FAR = "def test_far(): assert grade(10) == 'failed'\n"
-TRANSFER = """
-    from ledger import Ledger
-
-    def test_transfer():
-        ledger = Ledger(fee_percent=1)
-        ledger.open("a", 10_000)
-        ledger.open("b")
-        assert ledger.transfer("a", "b", 5_000) == 50
-        assert ledger.find("a").cents == 4_950
-"""
 
 
 _judge = partial(run_check, judge_mutants)
@@ -66,14 +56,6 @@ def test_it_says_which_test_kills_which_mutant(make_context: MakeContext) -> Non
     }
 
 
-@pytest.mark.long
-def test_plugins_of_the_environment_are_loaded(make_context: MakeContext, tmp_path: Path) -> None:
-    tests = "def test_a(worker_id): assert worker_id\n"
-    context = make_context({"grade.py": GRADE, "test_grade.py": tests}, environment=WITH_PLUGINS)
-    cases = Suite(context, ["test_grade.py"], tmp_path, "grade.py").run(60).cases
-    assert {name: case.outcome for name, case in (cases or {}).items()} == {"test_grade::test_a": "passed"}
-
-
 @here
 def test_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> None:
     far = f"from grade import grade\n{FAR}"
@@ -83,21 +65,14 @@ def test_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> 
     assert result["survivors"] == [{"id": "2.1", "line": 2, "operator": "swap_op", "diff": diff}]
 
 
-@pytest.mark.long
-def test_sample_of_a_real_program_is_the_same_for_the_same_seed(make_context: MakeContext) -> None:
-    context = make_context({"ledger.py": LEDGER, "tests/test_l.py": TRANSFER}, target="ledger.py", max_mutants=8)
-    result = _judge(context)
-    assert (result["status"], result["mutants"], result["sampled"]) == ("ok", 8, True)
-    assert 0 < result["killed"] < 8
-    assert [mutant.id for mutant in MutatedFile(LEDGER).sample(8, seed=0)] == result["ids"]
-    assert [mutant.id for mutant in MutatedFile(LEDGER).sample(8, seed=1)] != result["ids"]
-    assert len({each.partition(".")[0] for each in result["ids"]}) == 8  # no line twice while there are others
-    assert {path.name for path in context.workspace.root.rglob("*")} == {"ledger.py", "tests", "test_l.py"}
+def test_sample_is_the_same_for_the_same_seed() -> None:
+    first, again, other = ([each.id for each in MutatedFile(LEDGER).sample(8, seed)] for seed in (0, 0, 1))
+    assert first == again != other
+    assert len({each.partition(".")[0] for each in first}) == 8  # no line twice while there are others
 
 
-@pytest.mark.parametrize("most", [60, pytest.param(2_000, marks=pytest.mark.long)])
-def test_every_mutant_is_python_and_changes_something(most: int) -> None:
-    mutants = MutatedFile(LEDGER).sample(most, seed=3)
+def test_every_mutant_is_python_and_changes_something() -> None:
+    mutants = MutatedFile(LEDGER).sample(60, seed=3)
     assert len({mutant.text for mutant in mutants} | {LEDGER}) == len(mutants) + 1 > 50
     for mutant in mutants:
         compile(mutant.text, mutant.id, "exec")
@@ -135,17 +110,6 @@ def f(a: "int" = 3) -> "int":
         raise ValueError("words")
 """
     assert {place.line for place in MutatedFile(source).places} == {6}
-
-
-@pytest.mark.long
-def test_endless_mutant_is_killed_by_the_test_waiting_for_it(make_context: MakeContext) -> None:
-    source = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
-    tests = "from grade import count\ndef test_none(): assert count(0) == 0\ndef test_two(): assert count(2) == 2\n"
-    mutants = {mutant.diff.splitlines()[1].strip("+ "): mutant.id for mutant in MutatedFile(source).sample(99, 0)}
-    endless = [mutants["i = 1"], mutants["i -= 1"]]
-    result = _of(make_context, source, tests, mutants=endless)
-    assert (result["killed"], result["unattributed"]) == (2, [])
-    assert result["matrix"] == {"tests.test_grade::test_none": [], "tests.test_grade::test_two": endless}
 
 
 @pytest.mark.real
@@ -206,7 +170,6 @@ def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp
     ("source", "tests", "words"),
     [
         (GRADE, "x = 1\n", "pytest found no test"),
-        (GRADE, "import nowhere_to_be_found\n", "a test fails without mutants: tests.test_grade"),
         (GRADE, "def test_x():\n    while True: pass\n", "the tests did not finish: no result after"),
         ("not one line of Python", EDGE, "grade.py: line 1: invalid syntax"),
     ],
@@ -256,6 +219,7 @@ def test_its_end_is_counted_into_its_time() -> None:
 
 @pytest.mark.long
 def test_mutants_are_judged_inside_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    """Only here mutants and the tests that notice them run in Codex's sandbox, which they try to leave."""
     source = "def one():\n    return 1\n"
     files = {"a.py": source, "tests/test_a.py": f"import a, pathlib\n{dedent(ESCAPES)}"}
     tests = files["tests/test_a.py"].replace(", HERE.parent", "") + "\ndef test_one(): assert a.one() == 1\n"

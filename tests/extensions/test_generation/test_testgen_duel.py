@@ -3,12 +3,10 @@ better ones are taken; what they wrote is kept."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.test_generation.mutants import is_installed
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
@@ -18,8 +16,6 @@ from tests.support.teams import Record
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 __all__ = ["suites_here"]
-
-WHOLE = IMPORT + BELOW + ABOVE
 HALF = IMPORT + BELOW
 
 
@@ -28,24 +24,15 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
     return Generation(folder, {"sign.py": SIGN}, test_planner=plans, test_developer=first, test_developer_2=second)
 
 
-@pytest.mark.long
-def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
-    given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
-    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
-    chosen = given.results[0]["rounds"][0]["chosen"]
-    why = {"reason": "the only candidate that was not rejected", "not_merged": ""}
-    assert chosen == {"winner": "test_developer_2", **why}
-
-
 needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")
 OTHER = IMPORT + ABOVE
-ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 
 
 @pytest.mark.long
 @needs_mutants
 @pytest.mark.usefixtures("suites_here")
 def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
+    """Only here a whole duel is merged: with the copies of both developers, and what is left of their tests."""
     again = "def test_p1_again():\n    assert sign(-4) == -1\n"
     given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
     report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=2)
@@ -64,7 +51,7 @@ def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
 @needs_mutants
 @pytest.mark.long
 def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
-    """The gaps are planned, both developers append tests for them, and the result is merged again."""
+    """Only here a duel has a second round: both append tests for the gaps, and the result is merged again."""
     branches = "    if n < 0:\n        return 'below'\n    if n == 0:\n        return 'none'\n    return 'some'\n"
 
     def test(number: int, given: int, expected: str) -> str:
@@ -86,46 +73,3 @@ def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
     assert [tests.count(each) for each in (below, none, some)] == [1, 1, 1]
     there = {path.relative_to(given.team.workspace).as_posix() for path in given.team.workspace.rglob("test_*.py")}
     assert there == set(given.results[0]["tests"])
-
-
-@needs_mutants
-@pytest.mark.long
-def test_failing_test_that_matches_plan_is_reported_as_bug(tmp_path: Path) -> None:
-    """The merge does not drop it as it drops other failing tests."""
-    wrong = "def test_p1_wrong():\n    assert sign(-3) == 5\n"
-    planned = "def test_p3_zero():\n    assert sign(0) == 0\n"
-    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + wrong + planned)], [plan(P1, P2, item("P3", "0", given="0"))])
-    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4, max_iterations=1)
-    assert (report.outcome, report.exit_code) == ("suspected_bugs", 1)
-    (result,) = given.results
-    assert [bug["id"] for bug in result["suspected_bugs"]] == ["P3"]
-    assert [each["test"] for each in result["pruned"]] == ["tests.test_sign__2::test_p3_zero"]
-    reasons = {each["test"]: each["reason"] for each in result["rounds"][0]["chosen"]["dropped"]}
-    assert reasons["tests.test_sign__2::test_p1_wrong"] == "it fails"
-    assert (result["tests"], given.text()) == (["tests/test_sign.py"], WHOLE)
-
-
-@needs_mutants
-@pytest.mark.long
-def test_higher_mutation_score_wins_at_equal_coverage(tmp_path: Path) -> None:
-    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + ZERO)])
-    assert given.run("sign.py", flow="testgen-duel", mutation=True, merge="winner").exit_code == 0
-    chosen = given.results[0]["rounds"][0]["chosen"]
-    assert chosen["winner"] == "test_developer_2"
-    assert "steps.mutants.score_percent is 100.0, the next best has" in chosen["reason"]
-    assert given.text() == WHOLE + ZERO
-
-
-@pytest.mark.long
-def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "libcst", None)
-    given = duel(tmp_path, [code(HALF)], [code(WHOLE)])
-    assert given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
-    chosen = given.results[0]["rounds"][0]["chosen"]
-    assert chosen["winner"] == "test_developer_2"
-    assert "pip install 'codex-multi-role[mutation]'" in chosen["not_merged"]
-
-
-def test_another_way_to_merge_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="merge"):
-        duel(tmp_path, [], []).run("sign.py", flow="testgen-duel", merge="best")

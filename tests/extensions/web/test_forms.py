@@ -17,6 +17,7 @@ from codex_multi_role.extensions.web.forms import in_form_words
             'error: missing goal\nhint: Set it with --goal "…" or --goal-file FILE.',
             "missing goal\nFill in “Goal”.",
         ),
+        ("error: Invalid value for '--max-turns': 'x' is not a number.", "Max turns: 'x' is not a number."),
         ("hint: Set --input target_coverage=<number>.", "Fill in “target coverage”."),
         ("hint: Set --input 'wanted=[a, b]'.", "Fill in “wanted”."),
         ("Name a folder with --workspace.", "Name a folder with “Workspace”."),

@@ -88,12 +88,9 @@ def assert_accessible(page: Page) -> None:
     assert not result.violations_count, f"{page.url}: {result.generate_report()}"
 
 
-@pytest.mark.long(
-    "extensions/web/test_serve.py::test_answer_resumes_parked_run_and_is_accepted_once",
-    "extensions/web/test_starting.py::test_long_goal_is_not_passed_as_process_argument",
-    "extensions/web/test_listing.py::test_run_waiting_for_person_is_listed_with_question",
-)
+@pytest.mark.long
 def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFolder) -> None:
+    """Only here a browser shows a whole run, from its form to its report, while it goes on."""
     run_id = start(page, "ship")
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
@@ -116,6 +113,7 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
 
 @pytest.mark.long
 def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
+    """Only here a key is pressed in the form of an answer."""
     run = make_run(team.runs, "undecided", status="parked", outcome="waiting_for_review", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
     page.goto("/runs/undecided")
@@ -128,19 +126,8 @@ def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
 
 
 @pytest.mark.long
-def test_what_is_unticked_stays_so_while_news_come(page: Page, team: TeamFolder) -> None:
-    run = make_run(team.runs, "unticked", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
-    page.goto("/runs/unticked")
-    page.get_by_label("Resume the run").uncheck()
-    Questions(run.path).ask(Question("ok.2", "Really?", "", whole_run()[1].at, None, None))
-    page.get_by_role("heading", name="Your decision: Really?").wait_for()
-    assert [each.is_checked() for each in page.get_by_label("Resume the run").all()] == [False, True]
-
-
-@pytest.mark.long
 def test_rejection_requires_reason_and_input_survives_updates(page: Page, team: TeamFolder) -> None:
-    """Typed text stays in the form, with the focus, while the page updates."""
+    """Only here news come while a person types: the text stays in the form, with the focus."""
     run_id = start(page, "ship")
     page.get_by_role("button", name="Reject").click()
     page.get_by_role("alert").get_by_text("A rejection needs a comment").wait_for()
@@ -156,6 +143,7 @@ def test_rejection_requires_reason_and_input_survives_updates(page: Page, team: 
 
 @pytest.mark.long
 def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> None:
+    """Only here a browser answers what a role asks in its turn."""
     run_id = start(page, "ask")
     page.get_by_role("heading", name="A role asks: Which database?").wait_for()
     page.get_by_label("Your answer").fill("use sqlite")
@@ -165,17 +153,8 @@ def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> 
 
 
 @pytest.mark.long
-def test_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
-    run_id = start(page, "stall")
-    page.locator("#overview .roles .chip.busy").wait_for()
-    page.get_by_role("button", name="Stop the run").click()
-    status(page, "interrupted")
-    page.get_by_role("button", name="Resume this run").wait_for()  # once its process has ended, too
-    assert read(team.runs / run_id / "run.json")["exit_code"] == 130
-
-
-@pytest.mark.long
 def test_task_is_cancelled_and_others_continue(page: Page, team: TeamFolder) -> None:
+    """Only here a browser stops a task, and then its run."""
     run_id = start(page, "tasks")
     page.locator("#overview .tasks .busy").nth(1).wait_for()
     page.get_by_label("Cancel a task").select_option(label="T1 (in progress)")
@@ -184,12 +163,14 @@ def test_task_is_cancelled_and_others_continue(page: Page, team: TeamFolder) -> 
     page.locator("#overview .tasks li", has_text="skipped").wait_for()
     page.get_by_role("button", name="Stop the run").click()
     status(page, "interrupted")
+    page.get_by_role("button", name="Resume this run").wait_for()  # once its process has ended, too
     told = {each["item"]: each["state"] for each in read(team.runs / run_id / "states.json")["items"]}
     assert told == {"T1": "SKIPPED", "T2": "IN_PROGRESS"}
 
 
 @pytest.mark.long
 def test_everything_is_done_without_javascript(browser: Browser, server: Served, team: TeamFolder) -> None:
+    """Only here a browser executes no script."""
     with context(browser, server, java_script_enabled=False) as visit:
         page = visit.new_page()
         run_id = start(page, "ship")
@@ -223,6 +204,7 @@ PAGES = [
 @pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> None:
+    """Only here axe judges the pages, in both colour schemes."""
     with context(browser, server, color_scheme=scheme) as visit:
         page = visit.new_page()
         for path in PAGES:
@@ -233,7 +215,7 @@ def test_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> 
 @pytest.mark.long
 @pytest.mark.usefixtures("shown")
 def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Served) -> None:
-    """The page does not scroll sideways, and the keyboard reaches every control."""
+    """Only here a narrow browser is used: the page does not scroll sideways, and the keyboard reaches every control."""
     with context(browser, server, viewport={"width": 320, "height": 640}) as visit:
         page = visit.new_page()
         for path in ("/", "/start?flow=testgen", "/runs/asking", "/runs/ended"):

@@ -8,9 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from codex_multi_role.extensions.web.access import Access
+from codex_multi_role.extensions.web.application import create_application
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.recorded_runs import make_run
-from tests.support.serving import client
+from tests.support.serving import HOST, client, project
 
 
 @pytest.fixture
@@ -86,22 +87,37 @@ def test_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> Non
 
 @pytest.mark.real
 def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
-    """The form suggests a number of cycles. An invalid number is refused."""
+    """The form suggests a number of cycles. An invalid number is refused, and the output of the run stays."""
     folder = make_run(tmp_path / "runs", "first")
+    (folder.path / "output.log").write_text("of an earlier process")
     assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
     answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
     assert answer.status_code == 409
     assert "Cycles: &#39;many&#39; is not a valid integer range" in answer.text
     assert "--" not in answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
+    assert (folder.path / "output.log").read_text() == "of an earlier process"
+    assert list((tmp_path / "runs/.starting").iterdir()) == []
 
 
 @pytest.mark.real
-def test_run_with_a_used_up_budget_can_resume_with_a_higher_limit(tmp_path: Path) -> None:
-    parked = {"status": "parked", "outcome": "budget_used_up", "exit_code": 5}
-    folder = make_run(tmp_path / "runs", "first", **parked, suggestion="resume RUN --max-turns 6")
-    assert 'name="max-turns" value="6"' in visitor(folder).get("/runs/first").text
-    answer = visitor(folder).post("/runs/first/resume", data=form(**{"max-turns": "many"}))
-    assert (answer.status_code, "&#39;many&#39; is not a valid" in answer.text) == (409, True)
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"flow": "ship", "input.place": "x", "input.size": "4"}, "missing goal\nFill in “Goal”."),
+        ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be passed to a process"),
+    ],
+)
+def test_start_error_is_shown_on_form_with_submitted_values(tmp_path: Path, fields: dict[str, str], words: str) -> None:
+    team = project(tmp_path)
+    visitor = TestClient(create_application(team.runs, tmp_path / "roles", ACCESS), f"http://{HOST}")
+    answer = visitor.post("/start", data=form(**fields))
+    assert answer.status_code == 422
+    assert words in answer.text
+    notice = answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
+    assert not any(option in notice for option in ("--", "Exit code", "error:"))
+    if size := fields.get("input.size"):
+        assert f'name="input.size" value="{size}"' in answer.text
+    assert [*team.runs.glob("*/run.json"), *team.runs.glob(".starting/*")] == []
 
 
 def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:

@@ -8,21 +8,11 @@ import psutil
 import pytest
 
 from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
-from tests.support.recorded_runs import make_run
 from tests.support.serving import PLAYBOOK, project
 
 pytestmark = pytest.mark.real
 
 DEADLINE_SECONDS = 60
-
-
-def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "first")
-    (folder.path / "output.log").write_text("of an earlier one")
-    with pytest.raises(RunNotStarted, match="Invalid value for '--cycles'"):
-        RunStarter(tmp_path / "runs", None, lambda: False).resume(folder, {"cycles": "many"})
-    assert (folder.path / "output.log").read_text() == "of an earlier one"
-    assert list((tmp_path / "runs/.starting").iterdir()) == []
 
 
 def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Workers, queues and their runs as a person sees them: real Chromium, a real server."""
+"""Workers, queues and their runs as a person sees them: only here in real Chromium, from a real server."""
 
 from __future__ import annotations
 
@@ -33,13 +33,6 @@ def server(on_workers: RunsWithoutWorkers, tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def page(browser: Browser, server: Served) -> Iterator[Page]:
     with browser.new_context(base_url=str(server.client.base_url)) as visit:
-        visit.set_default_timeout(SECONDS)
-        yield visit.new_page()
-
-
-@pytest.fixture
-def page_without_scripts(browser: Browser, server: Served) -> Iterator[Page]:
-    with browser.new_context(base_url=str(server.client.base_url), java_script_enabled=False) as visit:
         visit.set_default_timeout(SECONDS)
         yield visit.new_page()
 
@@ -82,14 +75,3 @@ def test_workers_queues_and_runs_are_shown(page: Page, on_workers: RunsWithoutWo
     page.goto("/runs/waiting")
     page.get_by_text("goals: the workers for it are busy").wait_for()
     assert_accessible(page)
-
-
-def test_pages_of_workers_need_no_scripts(page_without_scripts: Page, on_workers: RunsWithoutWorkers) -> None:
-    on_workers.submit("waiting")
-    page_without_scripts.goto("/queues")
-    page_without_scripts.get_by_role("row", name=re.compile("goals there are no workers 1")).wait_for()
-    page_without_scripts.goto("/workers")
-    page_without_scripts.get_by_text("There are no workers.").wait_for()
-    page_without_scripts.goto("/runs/waiting")
-    page_without_scripts.get_by_role("button", name="Take it out of the queue").click()
-    page_without_scripts.get_by_text("The run is stopped. It can be resumed.").wait_for()

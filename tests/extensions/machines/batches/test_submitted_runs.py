@@ -35,68 +35,50 @@ def url_of(team: TeamFolder) -> str:
 
 
 def test_results_come_from_the_database(tmp_path: Path) -> None:
+    """A batch with a failed goal names the commands that continue it, and is resumed where its runs are."""
     team = one_role(tmp_path)
     write_goals(team, {"id": "a", "goal": "first", "priority": 3, "labels": ["gpu"]}, {"goal": "second"})
-    worker = PlayedWorker(url_of(team), 2, **ending(0, "succeeded"))
-    worker.start()
+    failing = PlayedWorker(url_of(team), 2, **ending(3, "failed"))
+    failing.start()
     done = batch(team, "--database-url", url_of(team), "--max-turns=4", "--queue=nightly")
-    worker.end()
-    assert done.returncode == 0, done.stderr
+    failing.end()
+    assert done.returncode == 3, done.stderr
     assert "2 goals for workers: no worker takes runs of the queue nightly" in done.stderr
-    assert {name: (each["run_id"], each["totals"]["turns"]) for name, each in results(team).items()} == {
+    found = results(team)
+    assert {name: (each["run_id"], each["totals"]["turns"]) for name, each in found.items()} == {
         "a": ("goals-a", 3),
         "2": ("goals-2", 3),
     }
-    database = Database.open(url_of(team))
-    rows = {run.run_id: run for run in QueuedRuns(database).list()}
+    rows = {run.run_id: run for run in QueuedRuns(Database.open(url_of(team))).list()}
     assert (rows["goals-a"].queue, rows["goals-a"].priority, rows["goals-a"].line) == ("nightly+gpu", 3, 1)
     assert rows["goals-2"].request.limits == {"turns": 4}
-    again = batch(team, "--database-url", url_of(team), "--resume", "--json")
-    assert [json.loads(line)["type"] for line in again.stdout.splitlines()] == ["batch_ended"]
-
-
-def test_commands_of_summary_name_the_database(tmp_path: Path) -> None:
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"}, {"goal": "second"})
-    worker = PlayedWorker(url_of(team), 2, **ending(3, "failed"))
-    worker.start()
-    done = batch(team, "--database-url", url_of(team), "--queue=nightly")
-    worker.end()
-    assert f"codex-multi-role show goals-1 --database-url {url_of(team)}\n" in done.stderr
+    assert f"codex-multi-role show goals-a --database-url {url_of(team)}\n" in done.stderr
     resumed = f"codex-multi-role batch goals.jsonl --resume --name=goals --database-url={url_of(team)} --queue=nightly"
     assert f"next     {resumed}\n" in done.stderr
-
-
-def test_resumed_batch_counts_what_has_finished(tmp_path: Path) -> None:
-    """And it looks for workers of the queue in which its runs are."""
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"})
-    first = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
-    first.start()
-    assert batch(team, "--database-url", url_of(team), "--queue=nightly").returncode == 0
-    first.end()
-    again = batch(team, "--database-url", url_of(team), "--resume")
-    assert "1 goal, 1 of them finished for workers: 0 workers with 0 places\n" in again.stderr
-
-
-def test_failures_cannot_limit_goals_of_workers(tmp_path: Path) -> None:
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"})
-    refused = batch(team, "--database-url", url_of(team), "--max-failures=1")
-    assert refused.returncode == ExitCode.WRONG_USAGE
-    assert "--max-failures cannot be used with --database-url" in refused.stderr
-
-
-def test_known_batch_needs_resume(tmp_path: Path) -> None:
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"})
-    worker = PlayedWorker(url_of(team), 1, **ending(1, "ended"))
-    worker.start()
-    assert batch(team, "--database-url", url_of(team)).returncode == 1
-    worker.end()
     refused = batch(team, "--database-url", url_of(team))
-    assert refused.returncode == ExitCode.WRONG_USAGE
-    assert "the run goals-1 already exists" in refused.stderr
+    assert (refused.returncode, "already exists" in refused.stderr) == (ExitCode.WRONG_USAGE, True)
+    worker = PlayedWorker(url_of(team), 2, **ending(0, "succeeded"))
+    worker.start()
+    assert batch(team, "--database-url", url_of(team), "--resume").returncode == 0
+    worker.end()
+    again = batch(team, "--database-url", url_of(team), "--resume")
+    assert "2 goals, 2 of them finished for workers: 0 workers with 0 places\n" in again.stderr
+    last = batch(team, "--database-url", url_of(team), "--resume", "--json")
+    assert [json.loads(line)["type"] for line in last.stdout.splitlines()] == ["batch_ended"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--max-failures=1", "--max-failures cannot be used with --database-url"),
+        ("--codex-bin=/usr/bin/true", "--codex-bin cannot be used for a run on workers"),
+    ],
+)
+def test_option_that_workers_cannot_follow_is_refused(tmp_path: Path, option: str, words: str) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    refused = batch(team, "--database-url", url_of(team), option)
+    assert (refused.returncode, words in refused.stderr) == (ExitCode.WRONG_USAGE, True), refused.stderr
 
 
 def test_goal_that_could_not_start_is_resumed(tmp_path: Path) -> None:
@@ -118,7 +100,7 @@ def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
     write_goals(team, {"goal": "first"}, {"goal": "second"})
     worker = PlayedWorker(url_of(team), 2, **ending(0, "succeeded"))
     worker.start()
-    done = batch(team, "--database-url", url_of(team), "--max-turns=4", "--total-max-turns=6")
+    done = batch(team, "--database-url", url_of(team), "--concurrency=3", "--max-turns=4", "--total-max-turns=6")
     worker.end()
     assert done.returncode == ExitCode.BUDGET_USED_UP
     assert [each["status"] for each in results(team).values()] == ["succeeded", "not_started"]
@@ -135,6 +117,8 @@ def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
     resumed = batch(team, "--database-url", url_of(team), "--resume", "--total-max-turns=7")
     second.end()
     assert resumed.returncode == 0, resumed.stderr
+    with database.transaction() as connection:
+        assert recorded_limits(connection, "goals") == {"concurrency": 3, "turns": 7}
 
 
 @dataclass
@@ -207,35 +191,6 @@ def test_goal_that_is_cancelled_while_it_waits_is_interrupted(tmp_path: Path) ->
     assert held is not None
     assert watched.queued.withdraw(held, "cancelled by me")
     assert watched.news() == [("2", "interrupted")]
-
-
-def test_resumed_batch_keeps_the_limit_on_runs_at_once(tmp_path: Path) -> None:
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"})
-    worker = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
-    worker.start()
-    assert (
-        batch(
-            team, "--database-url", url_of(team), "--concurrency=3", "--total-max-turns=9", "--max-turns=3"
-        ).returncode
-        == 0
-    )
-    worker.end()
-    write_goals(team, {"goal": "first"}, {"goal": "second"})
-    second = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
-    second.start()
-    batch(team, "--database-url", url_of(team), "--resume", "--total-max-turns=12")
-    second.end()
-    with Database.open(url_of(team)).transaction() as connection:
-        assert recorded_limits(connection, "goals") == {"concurrency": 3, "turns": 12}
-
-
-def test_option_that_only_this_machine_has_is_refused(tmp_path: Path) -> None:
-    team = one_role(tmp_path)
-    write_goals(team, {"goal": "first"})
-    refused = batch(team, "--database-url", url_of(team), "--codex-bin=/usr/bin/true")
-    assert refused.returncode == ExitCode.WRONG_USAGE
-    assert "--codex-bin cannot be used for a run on workers" in refused.stderr
 
 
 def test_secret_of_the_environment_is_never_queued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

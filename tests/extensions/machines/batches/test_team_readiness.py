@@ -67,6 +67,7 @@ def test_total_cost_needs_the_price_of_what_goals_have_used() -> None:
 def test_missing_login_is_found_before_anything_starts(
     tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Only here `batch` asks Codex for its login."""
     (tmp_path / "home").mkdir()
     monkeypatch.delenv("CODEX_HOME", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

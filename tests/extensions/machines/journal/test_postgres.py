@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,12 @@ from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option_keywords import ForkKeywords
 from tests.support.processes import watched
-from tests.support.teams import Record, TeamFolder, fan, read, say, solver
+from tests.support.teams import Record, TeamFolder, say
 
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.usefixtures("scripted_codex")
 def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     roles: dict[str, Record] = {"one": {}, "two": {}}
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in roles}
@@ -28,21 +28,8 @@ def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shift", [-3600.0, 3600.0])
-def test_run_is_resumed_by_a_machine_with_another_clock(
-    tmp_path: Path, database_url: str, shift: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(str(cycle)) for cycle in (1, 2)]})
-    team.run(database_url=database_url)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + shift)
-    assert team.resume(cycles=2).outcome == "cycles_used_up"
-    assert [turn[:2] for turn in team.turns()] == [("one", 2)]
-
-
-@pytest.mark.long
 def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: str) -> None:
-    """Each resumption is a chance for the other process, which looks at the same database all the time."""
+    """Only here two processes share the engine's tables: each resumption is a chance for the other one."""
     waits = {"json": {"summary": "late"}, "delay_seconds": 120}
     other = TeamFolder(tmp_path / "other", {"one": {}}, {"one": [waits]})
     team = TeamFolder(tmp_path / "own", {"one": {}}, {"one": [say(str(cycle)) for cycle in range(1, 5)]})
@@ -63,15 +50,9 @@ def test_unreachable_postgres_server_is_reported(tmp_path: Path) -> None:
     assert "Check that the server runs" in report.hint
 
 
-def test_password_in_the_url_is_refused(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    with pytest.raises(UsageError, match="password"):
-        team.run(database_url="postgresql://tester:secret@127.0.0.1:1/postgres")
-    assert not team.runs.exists()
-
-
 @pytest.mark.long
 def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
+    """Only here the steps of a fork are copied within a database."""
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     parent = team.run(database_url=database_url, cycles=2)
@@ -84,13 +65,3 @@ def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
     assert team.resume().outcome == "cycles_used_up"
     assert team.turns() == []
-
-
-@pytest.mark.long
-def test_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
-    team = solver(tmp_path, [fan(["a", "b"])])
-    parent = team.run(flow="own", database_url=database_url)
-    assert parent.outcome == "success"
-    again = fork("latest", task="solve.1.1", runs_dir=team.runs, changes={"run_id": "again"})
-    assert (again.outcome, again.totals["turns"]) == ("success", 1)
-    assert read(again.folder / "run.json")["forked_from"]["run_id"] == parent.run_id

@@ -62,11 +62,3 @@ def require_continues(store: Store, place: Path, saved: list[str]) -> None:
 @pytest.mark.parametrize("at", [60, 120])
 def test_saved_states_are_whole_after_a_kill(at: int, tmp_path: Path) -> None:
     assert killed(tmp_path / "place", at)
-
-
-@pytest.mark.long
-def test_saved_states_are_whole_after_a_kill_at_any_write(tmp_path: Path) -> None:
-    at = 1
-    while killed(tmp_path / f"place_{at}", at):
-        at += 1
-    assert at > 150

@@ -1,4 +1,4 @@
-"""A store in S3, on a local server that speaks its protocol."""
+"""A store in S3, on a local server that speaks its protocol: only here objects are sent by a library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.store import RunSaver, Store, restore_run
 from codex_multi_role.run_folder import RunFolder
 from tests.support.run_folders import STATES, contents, make_state
-from tests.support.saved_runs import Machines
-from tests.support.teams import WRITER, TeamFolder, say
 
 pytestmark = [
     pytest.mark.long,
@@ -65,17 +63,6 @@ def test_first_users_at_once_agree_on_identity_in_s3(bucket: str) -> None:
         thread.join(30)
     assert len(found) == 8
     assert len(set(found)) == 1
-
-
-def test_run_continues_from_s3(bucket: str, tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    plays = {"one": [say(files=[{"path": f"{name}.txt", "content": name}]) for name in ("a", "b")]}
-    both = Machines(TeamFolder(tmp_path / "here", {"one": WRITER}, plays), tmp_path / "there", bucket)
-    saved = both.start(last=4, cycles=2)
-    both.lose()
-    both.restore(saved[-1])
-    assert both.resume(saved[-1]).totals["turns"] == 2
-    assert sorted(path.name for path in (both.other / "files").iterdir()) == ["a.txt", "b.txt"]
 
 
 def test_missing_bucket_and_unreachable_server_are_named(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

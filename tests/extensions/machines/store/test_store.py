@@ -17,7 +17,6 @@ from codex_multi_role.extensions.machines.store.objects import LocalObjects
 from codex_multi_role.extensions.machines.store.remote_objects import RemoteObjects
 from codex_multi_role.extensions.machines.store.state_manifest import SavedFile, StateManifest, write_manifest
 from codex_multi_role.run_folder import RunFolder
-from tests.support.disks import small_disk
 from tests.support.run_folders import contents
 
 MEGABYTE = 1024 * 1024
@@ -225,35 +224,6 @@ def test_failures_of_any_library_are_in_words(
     with pytest.raises(StorageError, match=f"the store s3://bucket {message}") as caught:
         Store("s3://bucket", Broken(error))
     assert hint in caught.value.hint
-
-
-@pytest.mark.long
-def test_full_and_read_only_store_lose_nothing(tmp_path: Path) -> None:
-    """What was saved stays, and the first save with space again has everything."""
-    (tmp_path / "disk").mkdir()
-    try:
-        with small_disk(tmp_path / "disk", 4) as disk:
-            run = a_run(tmp_path)
-            store = Store.open(str(disk.folder))
-            saver = RunSaver(store, run, 1)
-            first, before = saver.save(), contents(run.path)
-            disk.fill()
-            (run.path / "one/more.txt").write_bytes(os.urandom(MEGABYTE))
-            with pytest.raises(StorageError, match="cannot be written: No space left on device") as caught:
-                saver.save()
-            assert str(disk.folder) in str(caught.value)
-            assert "Free some space" in caught.value.hint
-            disk.free()
-            last = saver.save()
-            for manifest, expected in ((first, before), (last, contents(run.path))):
-                restore_run(store, manifest, tmp_path / "restored")
-                assert contents(tmp_path / "restored") == expected
-            disk.make_read_only()
-            (run.path / "run.json").write_text('{"more": 1}')
-            with pytest.raises(StorageError, match="cannot be written: Read-only file system"):
-                saver.save()
-    except OSError as error:
-        pytest.skip(f"the system gives no disk: {error}")
 
 
 @pytest.mark.parametrize("scheme", ["memory", "file"])

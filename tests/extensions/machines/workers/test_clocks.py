@@ -20,7 +20,7 @@ TURNS = 6
 
 @pytest.mark.long
 def test_workers_with_wrong_clocks_leave_each_other_alone(tmp_path: Path, on_postgres: SharedRuns) -> None:
-    """Until one is killed: then the other takes its run, and no finished turn is repeated."""
+    """Only here clocks differ. Until one is killed: then the other takes its run, and no finished turn is repeated."""
     try:
         variables = {name: wrong_clock(tmp_path, seconds) for name, seconds in (("a", AHEAD), ("b", BEHIND))}
     except FileNotFoundError:

@@ -21,6 +21,7 @@ def test_first_users_create_the_tables_once(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_first_users_create_the_tables_once_in_postgres(database_url: str) -> None:
+    """Only here several users create tables in Postgres at once."""
     with ThreadPoolExecutor(4) as pool:
         opened = list(pool.map(Database.open, [database_url] * 4))
     assert {database.setting("schema_version") for database in opened} == {"1"}
@@ -43,14 +44,9 @@ def test_database_that_cannot_be_reached_is_named() -> None:
         Database.open("postgresql://tester@127.0.0.1:1/postgres")
 
 
-def test_text_that_is_not_a_url_is_refused() -> None:
-    with pytest.raises(UsageError, match="the database URL has no scheme"):
-        Database.open("nonsense")
-
-
 @pytest.mark.long
 def test_server_ends_transactions_that_idle(database_url: str) -> None:
-    """So a frozen process does not keep rows locked, and others can take its run."""
+    """Only here the server's setting is read: a frozen process does not keep rows locked."""
     database = Database.open(database_url)
     with database.transaction() as connection:
         assert connection.scalar(sa.text("SHOW idle_in_transaction_session_timeout")) == "30s"

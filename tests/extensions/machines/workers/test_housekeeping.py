@@ -13,7 +13,7 @@ from codex_multi_role.extensions.machines.workers.housekeeping import AT_ONCE, k
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from tests.support.shared_runs import request
 
-ENDED = 100_000
+ENDED = 70_000
 """More than a statement of Postgres may have parameters."""
 
 

@@ -48,6 +48,7 @@ def start(shared: SharedRuns, machine: Machine, name: str) -> None:
 
 @pytest.mark.long
 def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Network, server: DatabaseServer) -> None:
+    """Only here workers are killed, cut off and without their database, one after the other, with runs on all."""
     plays = [
         {**say(f"step {number}", files=[{"path": f"{number}.txt", "content": f"{number}\n"}]), "delay_seconds": 1.5}
         for number in range(1, TURNS + 1)

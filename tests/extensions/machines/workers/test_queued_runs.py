@@ -10,7 +10,6 @@ from codex_multi_role.extensions.machines.workers.batch_totals import record_bat
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.housekeeping import keep_house
 from codex_multi_role.extensions.machines.workers.queued_runs import (
-    MAX_CRASHES,
     AttemptOver,
     QueuedRun,
     QueuedRuns,
@@ -88,15 +87,6 @@ def test_failing_engine_is_a_storage_error(database: Database, queued: QueuedRun
         queued.enqueue_again(run, "its worker died")
     with pytest.raises(StorageError, match="cannot be used"):
         queued.lost(0, 1)
-
-
-def test_run_whose_processes_crash_is_given_up(queued: QueuedRuns) -> None:
-    queued.submit([request("one")])
-    for _ in range(MAX_CRASHES):
-        assert queued.enqueue_again(claimed(queued), "its process crashed", crashed=True)
-    found = queued.find("one")
-    assert found is not None
-    assert (found.state, found.exit_code, found.attempt) == (RunState.ENDED, 3, MAX_CRASHES)
 
 
 def test_batches_take_turns(queued: QueuedRuns) -> None:

@@ -1,6 +1,6 @@
 """A database that cannot be used: `worker`, `batch` and `run` say why, start nothing and repeat no password.
 
-`../journal/test_unusable_database.py` has more cases of the journal, which is in the same database.
+`run` uses the journal, which is in the same database.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.workers.database import Database
-from codex_multi_role.extensions.machines.workers.database_tables import settings
-from codex_multi_role.extensions.machines.workers.membership import list_workers
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from tests.support.batches import OF_TEAM, one_role, results, started, write_goals
 from tests.support.console import Completed, console
@@ -55,12 +53,16 @@ OWN = "postgresql://tester@127.0.0.1:{port}"
 TLS = "postgresql://tester@localhost:{tls_port}/postgres?sslmode=verify-full&sslrootcert="
 REFUSALS = {
     "no server": Refusal("postgresql://tester@127.0.0.1:1/postgres", "Connection refused", "that the server runs"),
+    "no socket": Refusal("postgresql://tester@/postgres?host=/nowhere", "No such file", "that the server runs"),
+    "unknown host": Refusal("postgresql://tester@db.invalid/runs", "resolve host 'db.invalid'", "that the server runs"),
     "no database": Refusal(OWN.replace("tester", WEAK) + "/none", '"none" does not exist', "Create the database"),
     "wrong password": Refusal(f"{OWN}/postgres", "password authentication failed", "PGPASSWORD", "not-this-one"),
     "no rights": Refusal(OWN.replace("tester", WEAK) + "/postgres", "permission denied for database", "GRANT CREATE"),
     "read-only": Refusal(
         OWN + "/postgres?options=-c%20default_transaction_read_only%3Don", "read-only transaction", "primary"
     ),
+    "unknown TLS mode": Refusal(f"{OWN}/postgres?sslmode=full", 'invalid sslmode value: "full"', "`sslmode`"),
+    "no authority": Refusal(TLS + "/nowhere", 'certificate file "/nowhere" does not', "`sslrootcert`"),
     "no TLS": Refusal(f"{OWN}/postgres?sslmode=require", "does not support SSL", "`sslmode`"),
     "wrong authority": Refusal(TLS + "{other}", "certificate verify failed", "`sslrootcert`"),
     "wrong host": Refusal(TLS.replace("localhost", "127.0.0.1") + "{own}", "does not match host", "`sslmode`"),
@@ -84,6 +86,7 @@ def team(tmp_path: Path) -> TeamFolder:
 def test_unusable_database_is_refused_with_its_remedy(
     name: str, refusal: str, team: TeamFolder, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Only here a real server refuses: what it says, and what each command makes of that."""
     case, other, own = REFUSALS[refusal], team.folder / "other.pem", team.folder / "own.pem"
     monkeypatch.setenv("PGPASSWORD", case.password)
     certificate_for("localhost", other)
@@ -103,6 +106,7 @@ def test_unusable_database_is_refused_with_its_remedy(
 def test_tables_of_another_user_need_rights(
     name: str, team: TeamFolder, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Only here the tables belong to another user of a real server."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     with new_database(server.url) as url:
         Database.open(url).close()
@@ -117,36 +121,10 @@ def test_tables_of_another_user_need_rights(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["worker", "batch"])
-def test_tables_of_an_old_version_are_refused(name: str, team: TeamFolder, server: DatabaseServer) -> None:
-    with new_database(server.url) as url:
-        database = Database.open(url)
-        with database.transaction() as connection:
-            connection.execute(sa.update(settings).where(settings.c.name == "schema_version").values(value="0"))
-        database.close()
-        refused = command(team, name, url)
-    assert refused.returncode == ExitCode.WRONG_USAGE
-    assert "have version 0, this program uses 1" in refused.stderr
-    assert "hint: Use the same version of codex-multi-role on all machines" in refused.stderr
-
-
-@pytest.mark.long
-def test_second_worker_of_a_name_is_refused(tmp_path: Path, team: TeamFolder, on_postgres: SharedRuns) -> None:
-    shared = on_postgres
-    first = shared.start("a")
-    shared.wait(lambda: list_workers(shared.database))
-    refused = command(team, "worker", shared.url)
-    assert refused.returncode == ExitCode.WRONG_USAGE, refused.stderr
-    assert f'a worker named "a" is alive (process {first.pid} on ' in refused.stderr
-    assert "hint: Choose another --name." in refused.stderr
-    assert [each.pid for each in list_workers(shared.database)] == [first.pid]
-
-
-@pytest.mark.long
 def test_all_commands_use_tls_with_a_verified_server(
     tmp_path: Path, team: TeamFolder, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every connection, those of the run processes included: the relay accepts no other."""
+    """Only here TLS is required of every connection, those of the run processes included."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     certificate = certificate_for("localhost", own := tmp_path / "own.pem")
     with new_database(server.url) as direct, relayed(("127.0.0.1", server.port), certificate) as relay:

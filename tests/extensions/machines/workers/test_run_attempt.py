@@ -39,6 +39,14 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAttempt:
     return made
 
 
+def test_item_of_an_earlier_version_ends_with_the_reason(attempt: RunAttempt) -> None:
+    request = attempt._run.request
+    item = request.of({**request.as_json(), "parent": "another", "unit": "each.1.0", "start": {}})
+    attempt._run = Mock(spec=QueuedRun, run_id="first", manifest=None, request=item)
+    assert attempt.work(Mock()).startswith("could not start: this is an item of run another: items no longer run on")
+    assert not running.run.called  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("name", sorted(NOT_ON_WORKERS))
 def test_row_names_no_program_or_place(name: str, attempt: RunAttempt) -> None:
     attempt._run.request.options[name] = PLACE

@@ -20,7 +20,7 @@ from codex_multi_role.extensions.machines.workers.messages import send_stop
 from codex_multi_role.extensions.machines.workers.queued_runs import MAX_CRASHES, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns as OtherMachine
 from codex_multi_role.run_folder import RunFolder, list_turns
-from tests.support.batches import batch, one_role, write_goals
+from tests.support.batches import one_role
 from tests.support.disks import Disk, small_disk
 from tests.support.shared_runs import SharedRuns, left_of, request
 from tests.support.teams import WRITER, TeamFolder, say
@@ -80,7 +80,7 @@ def test_held_run_continues_when_its_time_has_come(database: Database, queued: Q
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_finished_turn_waits_for_the_store(fault: str, shared: SharedRuns, disk: Disk) -> None:
-    """The run's process keeps it, and continues as if nothing had happened."""
+    """Only here the store fails during a run: its process keeps the turn, and continues as if nothing had happened."""
     strike, repair, problem = FAULTS[fault]
     submitted(shared, "first")
     shared.start("a")
@@ -104,6 +104,7 @@ def test_finished_turn_waits_for_the_store(fault: str, shared: SharedRuns, disk:
 
 @pytest.mark.long
 def test_run_that_waits_for_its_store_can_be_cancelled(shared: SharedRuns, disk: Disk) -> None:
+    """Only here a run is stopped while it waits for its store."""
     submitted(shared, "first")
     shared.start("a")
     shared.wait(lambda: shared.run("first").manifest)
@@ -121,7 +122,7 @@ def test_run_that_waits_for_its_store_can_be_cancelled(shared: SharedRuns, disk:
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_run_does_not_start_before_it_can_be_saved(fault: str, shared: SharedRuns, disk: Disk) -> None:
-    """Not even its first turn is paid for."""
+    """Only here the store fails before a run: not even its first turn is paid for."""
     strike, repair, problem = FAULTS[fault]
     submitted(shared, "first", "second")
     strike(disk)
@@ -143,24 +144,8 @@ def test_run_does_not_start_before_it_can_be_saved(fault: str, shared: SharedRun
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fault", FAULTS)
-def test_batch_for_an_unwritable_store_submits_nothing(
-    fault: str, tmp_path: Path, shared: SharedRuns, disk: Disk
-) -> None:
-    strike, _, problem = FAULTS[fault]
-    strike(disk)
-    team = one_role(tmp_path / "team")
-    write_goals(team, {"goal": "first"}, {"goal": "second"})
-    refused = batch(team, "--database-url", shared.url)
-    assert refused.returncode == ExitCode.FAILED
-    message, _, hint = problem.partition(". ")
-    assert f"error: the store {shared.store.address} cannot be written: {message}\nhint: {hint}" in refused.stderr
-    assert shared.queued.list() == []
-
-
-@pytest.mark.long
 def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, on_postgres: SharedRuns) -> None:
-    """An empty folder is left at its place then, and what is saved there is found by nobody."""
+    """Only here an empty folder is at the store's place, and what is saved there is found by nobody."""
     shared = on_postgres
     team = one_role(tmp_path / "team")
     request = shared.request(team.options(run_id="first"))
@@ -179,6 +164,7 @@ def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, on_postgres
 
 @pytest.mark.long
 def test_damaged_store_is_named_and_a_copy_of_it_works(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    """Only here what was saved is missing when another worker needs it."""
     shared = on_postgres
     team = TeamFolder(
         tmp_path / "team", {"one": {}, "two": {}}, {"one": [say()], "two": [{**say(), "delay_seconds": 5}]}

@@ -11,9 +11,6 @@ import pytest
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import NEVER, WRITER, TeamFolder, say
 
-TOKEN = "b7f3a9d1c5e8f2a4"
-QUEUES = ("codex_multi_role.runs", "codex_multi_role.messages", "dbos.workflow_status")
-
 
 @pytest.fixture
 def shared(tmp_path: Path, database_url: str) -> Iterator[SharedRuns]:
@@ -36,7 +33,7 @@ def require_private(shared: SharedRuns, worker: str) -> None:
 
 @pytest.mark.long
 def test_folders_of_workers_and_store_are_private(tmp_path: Path, shared: SharedRuns) -> None:
-    """Also where a run is continued."""
+    """Only here the modes of a worker's own folders are read, also where a run is continued."""
     team = TeamFolder(tmp_path / "team", {"one": WRITER, "two": {}}, {"one": [say()], "two": [NEVER] * 2})
     shared.submit(team.options(), "first")
     for worker in "ab":

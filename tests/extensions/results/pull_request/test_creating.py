@@ -147,9 +147,7 @@ def test_branch_of_the_own_worktree_stays_as_the_run_left_it(
     [
         ({"remote": "nowhere"}, "cannot read nowhere: fatal: 'nowhere' does not appear to be a git repos"),
         ({"branch": "theirs"}, "the branch theirs of origin exists, and is not an earlier export"),
-        pytest.param({"remote": "--upload-pack=touch owned"}, "cannot read --upload-pack", marks=pytest.mark.long),
-        pytest.param({"base": "develop"}, "origin has no branch develop", marks=pytest.mark.long),
-        pytest.param({"branch": "main"}, "main cannot be merged into itself", marks=pytest.mark.long),
+        ({"remote": "--upload-pack=touch owned"}, "cannot read --upload-pack"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_push(
@@ -209,25 +207,6 @@ def test_program_that_knows_the_host_is_used(history: History, tmp_path: Path, m
     assert BRANCH not in git(history.workspace, "branch", "--list", "--all")
     host.install("glab")
     assert create(history)[-1] == MERGE
-
-
-@pytest.mark.long
-def test_other_clone_can_be_named(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    git(tmp_path, "clone", "-q", "remote.git", "clone")
-    installed(tmp_path, monkeypatch, "gh")
-    assert create(history, repository=tmp_path / "clone")[-1] == PULL
-    assert BRANCH not in git(history.workspace, "branch", "--list")
-    with pytest.raises(UsageError, match="is not in a git repository"):
-        create(history, repository=tmp_path)
-
-
-@pytest.mark.long
-def test_uncommitted_changes_of_before_are_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = History(tmp_path, {"a.txt": "mine\n"}, {"a.txt": "one\n"})
-    add_remote(history.workspace, tmp_path / "remote.git")
-    history.turn("writer", {"a.txt": "one\ntwo\n"})
-    installed(tmp_path, monkeypatch, "gh")
-    assert "warning: its first commit has what was uncommitted when the run started" in create(history)
 
 
 def test_programs_of_the_workspace_are_not_run(

@@ -16,7 +16,6 @@ import yaml
 
 from tests.support.awkward_repositories import git
 from tests.support.console import Completed, console, environment
-from tests.support.examples import WITH_CHANGES, arguments_of, copy_with_workspace
 from tests.support.histories import commit_all
 from tests.support.long_run import by_default
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
@@ -165,21 +164,21 @@ EVERY_KIND = (
 PRICES = "date: 2026-01-01\ncurrency: USD\nsource: us\nmodels: {m: {input: 1, cached_input: 1, output: 1}}\n"
 CASES = {
     "plain": Case(shows="run --goal 'reach it'"),
-    "worktree": Case(("--worktree",)),
     "branch": Case(("--branch", "mine")),
-    "rerun": Case(
-        then=(
-            "rerun",
-            "earlier",
-        )
-    ),
     "rerun of a worktree": Case(("--worktree",), then=("rerun", "earlier", "--goal", "another")),
     "fork": Case(then=("fork", "earlier", "--from", "go")),
     "roles of a folder": Case(roles="team/a b", prepare=move("roles", "team/a b"), shows="--roles 'team/a b'"),
     "catalog file": Case(
         roles="roles/own.yaml", prepare=move("roles/catalog.yaml", "roles/own.yaml"), shows="--roles roles/own.yaml"
     ),
-    "roles elsewhere": Case(roles=f"../{OTHER}", prepare=move("roles", f"../{OTHER}"), shows="--roles runs/the-run/"),
+    "roles and playbook elsewhere": Case(
+        roles=f"../{OTHER}",
+        playbook=f"../{OTHER}/else.yaml",
+        prepare=lambda top: [
+            moved(top) for moved in (move("roles", f"../{OTHER}"), move("playbook.yaml", f"../{OTHER}/else.yaml"))
+        ],
+        shows="--roles runs/the-run/",
+    ),
     "roles that changed": Case(uncommitted=edit_role, shows="--roles runs/the-run/", comment=UNCOMMITTED),
     "flow that is new": Case(
         flow={},
@@ -197,12 +196,9 @@ CASES = {
     "playbook in a folder": Case(
         playbook="plays/a b.yaml", prepare=move("playbook.yaml", "plays/a b.yaml"), shows="--playbook 'plays/a b.yaml'"
     ),
-    "playbook elsewhere": Case(
-        playbook="../else.yaml", prepare=move("playbook.yaml", "../else.yaml"), shows="--playbook runs/the-run/"
-    ),
     "playbook by name": Case(playbook="mine", prepare=move("playbook.yaml", "roles/playbooks/mine.yaml")),
     "playbook with cycles": Case(("--cycles", "3"), prepare=set_in_playbook(cycles=1, goal="its own")),
-    "every kind of option": Case(EVERY_KIND),
+    "every kind of option": Case(EVERY_KIND, flow=REVIEW),
     "below": Case(("--workspace", "sub"), prepare=write("sub/a.txt", "x"), shows="--workspace sub"),
     "started below": Case(
         below="sub",
@@ -213,8 +209,8 @@ CASES = {
     ),
     "empty folder": Case(("--workspace", "new/a b"), uncommitted=lambda top: (top / "new/a b").mkdir(parents=True)),
     "settings": Case(
-        ("--cycles", "3", "--run-tests"),
-        prepare=write("codex-multi-role.yaml", "cycles: 1\nrun-tests: false\nruns_dir: elsewhere\nworkspace: roles\n"),
+        ("--cycles", "3", "--no-run-tests"),
+        prepare=write("codex-multi-role.yaml", "cycles: 1\nrun-tests: true\nruns_dir: elsewhere\nworkspace: roles\n"),
         below="roles",
         roles=".",
         playbook="../playbook.yaml",
@@ -230,7 +226,6 @@ CASES = {
     "automatic answers": Case(flow=WRITING, playbook="auto", shows="--playbook auto"),
     "goal not reached": Case(flow=GATE),
     "limit": Case(("--max-turns", "1"), flow={"steps": [*STEPS, {"id": "more", "ask": "writer"}]}),
-    "approved": Case(("--yes",), flow=REVIEW),
     "asked": Case(flow=REVIEW, comment="# the run asked a person"),
 }
 
@@ -248,7 +243,7 @@ def made_project(folder: Path, case: Case) -> Path:
     return team.folder
 
 
-DAILY = ["rerun of a worktree", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings"]
+DAILY = ["rerun of a worktree", "roles and playbook elsewhere", "every kind of option", "settings"]
 REPLAY = Case(
     ("--record", "../a record"),
     then=("run", "--replay", "../a record", "--worktree", "--no-run-tests"),
@@ -258,6 +253,7 @@ REPLAY = Case(
 
 @pytest.mark.parametrize("name", by_default(DAILY, CASES))
 def test_commands_of_every_kind_of_run_work(name: str, tmp_path: Path) -> None:
+    """Each kind has words or places of its own in the commands that are printed."""
     assert_case_reproduces(CASES[name], tmp_path)
 
 
@@ -307,18 +303,6 @@ def test_command_with_a_secret_is_not_printed_in_parts(tmp_path: Path, monkeypat
     lines = command_lines(console("pr", folder=top).stdout)
     assert "# the command of the run cannot be shown here" in lines
     assert "codex-multi-role run" not in lines
-
-
-@pytest.mark.extensions
-@pytest.mark.parametrize("example", WITH_CHANGES, ids=lambda example: example.name)
-def test_commands_of_every_example_work(example: Path, tmp_path: Path) -> None:
-    """In a repository that has the example, with its workspace below it."""
-    top = copy_with_workspace(example, tmp_path)
-    (top / ".gitignore").write_text("/runs/\n")
-    commit_all(top)
-    done = console(*arguments_of(example), folder=top)
-    assert done.returncode == 0, done.stderr
-    assert_reproduces((top / "runs/latest").resolve(), top)
 
 
 @pytest.mark.usefixtures("real_codex")
