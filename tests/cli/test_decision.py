@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -44,7 +45,6 @@ def never(*_, **__):
 turn.read_reply = never
 codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
 main.LEAVING_SECONDS = 0.2
-{more}
 sys.exit(main.main())
 """
 
@@ -70,7 +70,6 @@ def run_alone(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     return console(*arguments, folder=team.folder)
 
 
-@pytest.mark.usefixtures("real_codex")
 def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:
     done = run_alone(team)
     assert done.returncode == 4
@@ -105,17 +104,6 @@ def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
-@pytest.mark.long
-def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> None:
-    run_alone(team)
-    rejected = console("reject", "latest", "--comment", "no", "--resume", "--json", folder=team.folder)
-    assert rejected.returncode == 1
-    events = [json.loads(line) for line in rejected.stdout.splitlines()]
-    assert [event["comment"] for event in events if event["type"] == "review_answered"] == ["no"]
-    assert outcome(team) == ("refused", 1)
-
-
-@pytest.mark.usefixtures("real_codex")
 def test_yes_asks_nobody(team: TeamFolder) -> None:
     assert run_alone(team, "--yes").returncode == 0
     assert asked(team)["answer"]["by"] == "--yes"
@@ -143,7 +131,7 @@ def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[st
 
 @pytest.mark.long
 def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) -> None:
-    """This needs the flag --await-answers."""
+    """This needs the flag --await-answers. No short test answers a run that waits in a process of its own."""
     waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
     with waits as process:
         said = console("approve", "latest", "--comment", "good", folder=team.folder).stderr
@@ -183,9 +171,9 @@ def unreviewed(tmp_path: Path) -> TeamFolder:
     return TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
 
 
-def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[str]:
+def stuck(team: TeamFolder) -> subprocess.Popen[str]:
     """A run whose work no signal can interrupt."""
-    command = [sys.executable, "-c", STUCK.format(more=more), *team.command("--quiet")[3:]]
+    command = [sys.executable, "-c", STUCK, *team.command("--quiet")[3:]]
     process = started(command, cwd=team.folder)
     wait_for(team.folder / "stuck")
     return process
@@ -212,18 +200,13 @@ def test_cancelled_run_process_ends_despite_stuck_work(
     assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
 
 
-@pytest.mark.long
-def test_run_still_working_is_not_reported_as_cancelled(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its process outlives its session, as when it is part of another program, and its work continues."""
-    ended.append(stuck(unreviewed, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
-    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 1.0),))
+def test_run_still_working_is_not_reported_as_cancelled(worked_on: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No signal ends its process, and its work continues."""
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ())
     with pytest.raises(RunBusy, match="is still working on run") as refused:
-        stop_run(RunFolder.find(unreviewed.runs, "latest"))
-    assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
-    assert is_alive(RunFolder.find(unreviewed.runs, "latest"))
-    assert console("resume", "latest", folder=unreviewed.folder).returncode == 2
+        stop_run(worked_on)
+    assert refused.value.hint.startswith(f"`kill -9 {os.getpid()}`")
+    assert is_alive(worked_on)
 
 
 def test_process_that_outlives_its_run_is_named(

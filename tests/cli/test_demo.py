@@ -16,6 +16,7 @@ BROWSER = '#!/bin/sh\nprintf %s "$1" > "${0}.opened"\n'
 
 @pytest.mark.long
 def test_demo_opens_the_report_of_its_run(tmp_path: Path) -> None:
+    """No short test runs the demo to its end on a terminal."""
     browser, temporary = tmp_path / "browser", tmp_path / "temporary"
     browser.write_text(BROWSER)
     browser.chmod(0o700)

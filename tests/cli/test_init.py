@@ -45,14 +45,6 @@ def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
 
 
-@pytest.mark.extensions
-def test_copy_is_a_valid_catalog(tmp_path: Path) -> None:
-    console("init", folder=tmp_path)
-    done = console("roles", "validate", folder=tmp_path)
-    assert done.stdout.startswith("ok: roles/catalog.yaml: planner")
-    assert console("flows", "validate", folder=tmp_path).returncode == 0
-
-
 def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "codex-multi-role.yaml").write_text("cycles: 5\n")
     done = console("init", folder=tmp_path)

@@ -60,32 +60,12 @@ ALL_CLOSED = "<&- >&- 2>&-"
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("more", "closed"),
-    [
-        (["--json"], ALL_CLOSED),
-        *(
-            pytest.param(more, closed, marks=pytest.mark.long)
-            for more, closed in (
-                ([], ">&-"),
-                ([], "2>&-"),
-                ([], ">&- 2>&-"),
-                ([], ALL_CLOSED),
-                (["--json"], "2>&-"),
-                (["--json"], ">&-"),
-                (["--json"], ">&- 2>&-"),
-            )
-        ),
-    ],
-)
-def test_run_works_with_closed_streams(tmp_path: Path, closed: str, more: list[str]) -> None:
+def test_run_works_with_closed_streams(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [answer()]})
-    redirected = ["sh", "-c", f'exec "$@" {closed}', "sh", *team.command(*more)]
+    redirected = ["sh", "-c", f'exec "$@" {ALL_CLOSED}', "sh", *team.command("--json")]
     run = subprocess.run(redirected, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode == 1
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", "")
     assert read(team.runs / "latest/run.json")["outcome"] == "cycles_used_up"
-    assert ("run_ended" in run.stdout) == (bool(more) and closed == "2>&-")
-    assert (run.stderr != "") == (not more and closed == ">&-")
 
 
 @pytest.mark.real

@@ -37,6 +37,8 @@ REVIEW: list[Record] = [
 ]
 TWO_REVIEWS: list[Record] = [{"id": "ok", "review": "Good?", "for_each": ["x", "y"], "concurrency": 2}]
 MISSED: list[Record] = [{"id": "a", "ask": "one", "next": [{"end": "timeout", "exit": 1}]}]
+SLOW = ("pair", "fix-until-green")
+"""Examples that run their tests several times; what follows tests is printed about ``first-green`` as well."""
 QUOTA: Record = {"fault": {"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "no more"}}}}
 
 
@@ -176,7 +178,7 @@ def assert_all_work(shell: Shell, printed: list[str]) -> None:
 
 
 @pytest.mark.extensions
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if each.name not in SLOW], ids=lambda each: each.name)
 def test_every_command_printed_about_an_example_works(shell: Shell, example: Path) -> None:
     """At the end of the run, by `show`, on its page and in its reports for CI."""
     shell.patch.chdir(copy_with_workspace(example, shell.folder))

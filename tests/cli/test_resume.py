@@ -89,7 +89,7 @@ def test_changes_of_fork_are_run_options() -> None:
     assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < OPTIONS.keys()
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("scripted_codex")
 def test_fork_from_the_shell(tmp_path: Path) -> None:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}, "two": {}}, plays)

@@ -13,7 +13,7 @@ from tests.support.catalogs import write_team
 from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run
 
-WIDTHS = (60, 80, 120, 200)
+WIDTHS = (60, 120)
 RUNS = ("20260131_101500_0a1b2c3d", "20260131_101501_0a1b2c3e")
 CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 FLOW = "description: Think once, then do, at some length.\nsteps: [{ask: thinker}, {ask: doer, next: [{end: done}]}]\n"

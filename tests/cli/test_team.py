@@ -62,22 +62,6 @@ def test_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.long
-def test_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
-    (tmp_path / "roles").mkdir()
-    (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
-    flow = tmp_path / "roles/flows/own.yaml"
-    with watching(tmp_path, "flows", "graph", "own", "--ascii") as child:
-        while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
-            pass
-        flow.parent.mkdir()
-        while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
-            pass
-        flow.write_text(FLOW % "begin")
-        while "begin" not in line(child.stdout):
-            pass
-
-
 def test_folder_that_cannot_be_watched_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "catalog.yaml").write_text(CATALOG % "one")
     missing = tmp_path / "nowhere"

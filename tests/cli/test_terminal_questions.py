@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import pty
 import shlex
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import pytest
 
 from codex_multi_role.cli.terminal_questions import HOW, OVER, WHY, WORDS, TerminalAsker
 from codex_multi_role.cli.views import Lines
 from codex_multi_role.run_folder import Question
 from tests.support.console import Session, at_terminal, console
-from tests.support.reviews import OFFERED, asked, asking, outcome, reviewed, summary
+from tests.support.reviews import outcome, reviewed
 from tests.support.teams import TeamFolder
 
 PROMPT = "Ctrl-D leaves the question open."
@@ -129,20 +127,6 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     assert "completed" in last_table
 
 
-@pytest.mark.long
-def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
-        terminal.wait_for(PROMPT)
-        terminal.type("n\n")
-        terminal.wait_for("Why not?")
-        terminal.type("\n")
-        terminal.wait_for("Why not?")
-        terminal.type("too early\n")
-        terminal.wait_for("rejected by")
-        assert terminal.end() == 1
-    assert "too early" in terminal.drawn.split("rejected by")[1]
-
-
 def approve(team: TeamFolder) -> str:
     done = console("approve", "latest", "--comment", "good", "--resume", folder=team.folder)
     assert done.returncode == 0, done.stderr
@@ -151,27 +135,6 @@ def approve(team: TeamFolder) -> str:
 
 def asked_at(terminal: Session) -> None:
     terminal.wait_for(PROMPT)
-
-
-@pytest.mark.long
-def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        assert "question   ok.1" in console("show", "latest", folder=team.folder).stdout
-        assert "The run continues by itself." in approve(team)
-        terminal.wait_for("has been answered elsewhere")
-        assert terminal.end() == 0
-    assert outcome(team) == ("shipped", 0)
-
-
-@pytest.mark.long
-def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        terminal.type("\x04")
-        assert terminal.end() == 4
-    approve(team)
-    assert outcome(team) == ("shipped", 0)
 
 
 @pytest.mark.real
@@ -191,37 +154,3 @@ def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -
         terminal.wait_for("code 4")
         assert terminal.end() == 0
     assert PROMPT not in terminal.drawn
-
-
-@pytest.mark.long
-def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        below = psutil.Process(terminal.child.pid).children(recursive=True)
-        terminal.child.send_signal(signal.SIGKILL)
-        terminal.end()
-    assert not psutil.wait_procs(below, timeout=10)[1]
-    assert " killed " in console("runs", folder=team.folder).stdout
-    assert "one: turn" not in approve(team)
-    assert outcome(team) == ("shipped", 0)
-
-
-@pytest.mark.long
-def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
-    team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        terminal.wait_for("has been answered elsewhere")
-        assert terminal.end() == 1
-    assert asked(team)["answer"]["by"] == "time limit"
-
-
-@pytest.mark.long
-def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
-    team = asking(tmp_path)
-    with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:
-        for question, words in (("Which database?", "use sqlite\n"), ("Which name?", "\n")):
-            terminal.wait_for(f": {question}")
-            terminal.wait_for("Your answer (one line")
-            terminal.type(words)
-        assert terminal.end() == 1
-    assert summary(team) == "knows"

@@ -132,7 +132,7 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     assert ("killed" in drawn, code) == (True, 0)
 
 
-@pytest.mark.parametrize(("width", "headings"), [(60, 3), (80, 4), (120, 8), (200, 8)])
+@pytest.mark.parametrize(("width", "headings"), [(60, 3), (120, 8)])
 def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, headings: int) -> None:
     run_id = "20260131_101500_0a1b2c3d"
     make_run(tmp_path / "runs", run_id, status="interrupted", exit_code=130, reason="long " * 40)

@@ -52,6 +52,7 @@ def test_core_works_without_extensions(run: Run) -> None:
 
 @pytest.mark.long
 def test_broken_extensions_stop_nothing_but_their_flows(run: Run, core: Path, tmp_path: Path) -> None:
+    """No short test has extensions that cannot be imported."""
     (core / EXTENSIONS).mkdir()
     (core / EXTENSIONS / "__init__.py").write_text(BROKEN)
     next(core.glob("*.dist-info")).rename(tmp_path / "metadata")  # the installed one has their entry points

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import packages_distributions, requires
@@ -20,7 +18,6 @@ from tests.core.commands import Ends, run_commands
 from tests.core.without_extensions import TOP
 from tests.docs.shipped_flows import TRIED
 from tests.support.catalogs import files_of_skill, seven_zipped
-from tests.support.uv_like_pip import uv_like_pip
 
 pytestmark = pytest.mark.real
 
@@ -69,18 +66,6 @@ def limited_to(packages: set[str], workspace: Path) -> Run:
     return partial(run_commands, workspace, env=dict(os.environ), before=WITHOUT.format(missing=missing))
 
 
-def install(folder: Path, what: str) -> dict[str, str]:
-    """Install ``what`` into a new environment, as pip does; return the variables of a shell that has activated it.
-
-    This needs the network, or packages that uv has kept.
-    """
-    uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
-    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
-    arguments = ["pip", "install", "--quiet", "--python", f"{folder}/bin/python", "-e", what]
-    subprocess.run([*uv, *arguments], cwd=TOP, env=variables, check=True)
-    return {**os.environ, "PATH": f"{folder / 'bin'}:{os.defpath}", "VIRTUAL_ENV": str(folder)}
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     (folder := tmp_path / "workspace").mkdir()
@@ -113,25 +98,10 @@ def test_team_works_with_the_packages_of_the_core(run: Run) -> None:
     see_a_team_work(run)
 
 
-@pytest.mark.long("core/test_core_packages.py::test_team_works_with_the_packages_of_the_core")
-def test_team_works_in_an_environment_of_its_own(workspace: Path, tmp_path: Path) -> None:
-    env = install(tmp_path / "environment", ".")
-    see_a_team_work(partial(run_commands, workspace, env=env, python=str(tmp_path / "environment/bin/python")))
-
-
 def test_first_command_of_readme_brings_what_shipped_flows_need(workspace: Path) -> None:
     run = limited_to(packages_with(*extras_of_readme()), workspace)
     for code, _, said in run("flows validate", *(f"flows validate {name}" for name in TRIED)):
         assert code == 0, said
-
-
-@pytest.mark.long("core/test_core_packages.py::test_first_command_of_readme_brings_what_shipped_flows_need")
-def test_shipped_flows_work_after_the_first_command_of_readme(tmp_path: Path) -> None:
-    env = install(tmp_path / "environment", f".[{','.join(extras_of_readme())}]")
-    for name, (_, command) in TRIED.items():
-        (folder := tmp_path / name).mkdir()
-        done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize(
