@@ -136,7 +136,7 @@ def test_command_that_closed_its_output_ends_at_deadline(tmp_path: Path) -> None
     assert _run("exec >&- 2>&-; sleep 600", tmp_path, 0.3).timed_out
 
 
-@pytest.mark.parametrize("how", ["", "setsid", pytest.param("nohup", marks=pytest.mark.long)])
+@pytest.mark.parametrize("how", ["", "setsid"])
 def test_descendants_end_at_the_deadline(tmp_path: Path, how: str) -> None:
     assert _run(f"{how} sh -c 'echo $$ > pid; sleep 600' & sleep 600", tmp_path, 0.5).timed_out
     assert not _lives(tmp_path / "pid")

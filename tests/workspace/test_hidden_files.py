@@ -63,39 +63,30 @@ def seen(tmp_path: Path) -> Callable[[], str]:
     return look
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda root: (root / ".env").write_text("2"),
-        lambda root: (root / ".env").chmod(0o755),
-        lambda root: (root / "a.txt").chmod(0o600),
-        lambda root: (root / "empty").mkdir(),
-        lambda root: (root / "lib/x.txt").write_text("2"),
-        lambda root: (root / "link/x.txt").write_text("2"),
-        lambda root: git(root / "lib", "commit", "-q", "--allow-empty", "-m", "second"),
-    ],
-    ids=["ignored file", "its mode", "a mode", "empty folder", "nested repository", "ignored link", "nested commit"],
-)
-def test_hidden_files_notice_an_edit(seen: Callable[[], str], tmp_path: Path, edit: Edit) -> None:
+NOTICED: dict[str, Edit] = {
+    "ignored file": lambda root: (root / ".env").write_text("2"),
+    "its mode": lambda root: (root / ".env").chmod(0o755),
+    "a mode": lambda root: (root / "a.txt").chmod(0o600),
+    "empty folder": lambda root: (root / "empty").mkdir(),
+    "nested repository": lambda root: (root / "lib/x.txt").write_text("2"),
+    "ignored link": lambda root: (root / "link/x.txt").write_text("2"),
+    "nested commit": lambda root: git(root / "lib", "commit", "-q", "--allow-empty", "-m", "second"),
+}
+COMPARED_ELSEWHERE: dict[str, Edit] = {
+    "run folder": lambda root: (root / "runs/r1").mkdir(),
+    "cache": lambda root: (root / "__pycache__").mkdir(),
+    "file of the snapshot": lambda root: (root / "a.txt").write_text("2"),
+}
+
+
+def test_hidden_files_notice_what_is_not_compared_elsewhere(seen: Callable[[], str], tmp_path: Path) -> None:
     before = seen()
     assert seen() == before != TOO_MUCH
-    edit(tmp_path / ".my_cache/work")
-    assert seen() != before
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda root: (root / "runs/r1").mkdir(),
-        lambda root: (root / "__pycache__").mkdir(),
-        lambda root: (root / "a.txt").write_text("2"),
-    ],
-    ids=["run folder", "cache", "file of the snapshot"],
-)
-def test_hidden_files_ignore_what_is_compared_elsewhere(seen: Callable[[], str], tmp_path: Path, edit: Edit) -> None:
-    before = seen()
-    edit(tmp_path / ".my_cache/work")
-    assert seen() == before
+    for name, edit in {**NOTICED, **COMPARED_ELSEWHERE}.items():
+        edit(tmp_path / ".my_cache/work")
+        after = seen()
+        assert (after != before) == (name in NOTICED), name
+        before = after
 
 
 def test_hidden_files_are_limited(seen: Callable[[], str], tmp_path: Path) -> None:
@@ -135,29 +126,26 @@ def make_repository(root: Path) -> None:
     subprocess.run(["git", "init", "-q", "new"], cwd=root, check=True)
 
 
-@pytest.mark.parametrize(
-    ("change", "counts"),
-    [
-        (put("dist/old.txt"), True),
-        (put("dist/sub/new.txt"), True),
-        (lambda root: (root / "dist/old.txt").unlink(), True),
-        (lambda root: (root / "dist/old.txt").chmod(0o755), True),
-        (lambda root: shutil.rmtree(root / "empty"), True),
-        (lambda root: (root / "a/empty").mkdir(), True),
-        (put(".venv/lib/python3/site-packages/new"), True),
-        (put("node_modules/new/index.js"), True),
-        (put("nested/f.txt"), True),
-        (make_repository, True),
-        (put(".venv/lib/python3/site-packages/old/x.py"), False),
-        (put("dist/__pycache__/x.pyc"), False),
-        (put(".pytest_cache/x"), False),
-        (put("runs/r1/x"), False),
-        (put("a/new.txt"), False),
-    ],
-)
-def test_change_outside_of_snapshots_counts(
-    workspace: Workspace, tmp_path: Path, change: Callable[[Path], None], *, counts: bool
-) -> None:
+CHANGES: list[tuple[Callable[[Path], object], bool]] = [
+    (put("dist/old.txt"), True),
+    (put("dist/sub/new.txt"), True),
+    (lambda root: (root / "dist/old.txt").chmod(0o755), True),
+    (lambda root: (root / "dist/old.txt").unlink(), True),
+    (lambda root: shutil.rmtree(root / "empty"), True),
+    (lambda root: (root / "a/empty").mkdir(), True),
+    (put(".venv/lib/python3/site-packages/new"), True),
+    (put("node_modules/new/index.js"), True),
+    (put("nested/f.txt"), True),
+    (make_repository, True),
+    (put(".venv/lib/python3/site-packages/old/x.py"), False),
+    (put("dist/__pycache__/x.pyc"), False),
+    (put(".pytest_cache/x"), False),
+    (put("runs/r1/x"), False),
+    (put("a/new.txt"), False),
+]
+
+
+def test_change_outside_of_snapshots_counts(workspace: Workspace, tmp_path: Path) -> None:
     root, snapshots = workspace.root, Snapshots(tmp_path / "git", workspace)
     for name in ("a/x.txt", "dist/old.txt", ".venv/lib/python3/site-packages/old/x.py", "nested/f.txt"):
         put(name)(root)
@@ -165,11 +153,12 @@ def test_change_outside_of_snapshots_counts(
     (root / ".gitignore").write_text("dist\n.pytest_cache\nnode_modules\n")
     (root / "dist/old.txt").write_text("old")
     (root / "nested/f.txt").write_text("old")
-    user = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-    for arguments in (["init", "-q"], ["add", "."], [*user, "commit", "-qm", "first"]):
-        subprocess.run(["git", *arguments], cwd=root / "nested", check=True)
+    commit(root / "nested")
     snapshots.take()
     before = hidden_state(snapshots, workspace)
-    change(root)
-    snapshots.take()
-    assert (hidden_state(snapshots, workspace) != before) == counts
+    for number, (change, counts) in enumerate(CHANGES):
+        change(root)
+        snapshots.take()
+        after = hidden_state(snapshots, workspace)
+        assert (after != before) == counts, number
+        before = after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 from pathlib import Path
 
@@ -19,13 +18,13 @@ def apply(workspace: Workspace, files: Record) -> list[str | None]:
     return [each.reason for each in apply_files(workspace, [{"path": name, "content": files[name]} for name in files])]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(BARE)))
+@pytest.mark.parametrize("last", BARE)
 @pytest.mark.parametrize("folder", ["", "sub/deep/"])
-def test_bare_repository_is_never_completed(tmp_path: Path, order: tuple[str, ...], folder: str) -> None:
+def test_bare_repository_is_never_completed(tmp_path: Path, last: str, folder: str) -> None:
     ran = tmp_path / "ran"
     root = tmp_path / "work"
     root.mkdir()
-    for name in order:  # as in turns of their own
+    for name in sorted(BARE, key=last.__eq__):  # as in turns of their own
         apply(Workspace(root), {f"{folder}{name}": BARE[name].format(ran=ran)})
     if folder:
         subprocess.run(["git", "status"], cwd=root / folder, capture_output=True, check=False, timeout=20)
