@@ -98,8 +98,6 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path, monkeypatch: py
     assert re.fullmatch(r"2 of 1 seconds are used: one \d+", report.reason)
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
     slow = team(tmp_path)
     report = slow.run(max_turns=2, cycles=2)

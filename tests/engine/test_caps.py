@@ -11,27 +11,29 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import run
 from codex_multi_role.steps.work_clock import WorkClock
+from tests.support.processes import wait_until
 from tests.support.teams import LIMITS, Record, TeamFolder, fan, read, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 USAGE: Record = {"input_tokens": 90, "output_tokens": 10}
-COMMAND: Record = {"call": "exec_command", "arguments": {"cmd": "true"}, "usage": USAGE}
+CALL: Record = {"call": "ask_user", "arguments": {"question": "Well?"}}
 ANSWER: Record = {**say(), "usage": USAGE}
-RUNS_COMMANDS: Record = {"sandbox": "danger-full-access", "approval_policy": "never"}
+ASKS: Record = {"tools": ["ask_user"]}
 
 
-def working(commands: int, *, slow: int | None = None, seconds: float = 2.0) -> Record:
-    """A play of one turn with so many commands, 100 tokens per request; the request number ``slow`` takes longer."""
-    steps: list[Record] = [{**COMMAND} for _ in range(commands)] + [{**ANSWER}]
+def working(calls: int, *, slow: int | None = None, seconds: float = 2.0) -> Record:
+    """A play of one turn with so many tool calls, 100 tokens per request; the request number ``slow`` takes longer."""
+    steps: list[Record] = [{**CALL, "usage": USAGE} for _ in range(calls)] + [{**ANSWER}]
     if slow is not None:
         steps[slow - 1]["delay_seconds"] = seconds
     return {"steps": steps}
 
 
 def team(folder: Path, play: Record, **keys: object) -> TeamFolder:
-    return TeamFolder(folder, {"one": {**RUNS_COMMANDS, **keys}}, {"one": [play]})
+    return TeamFolder(folder, {"one": {**ASKS, **keys}}, {"one": [play]})
 
 
 def tokens(folder: Path) -> list[int]:
@@ -56,8 +58,6 @@ def test_turn_ends_at_the_request_that_exceeds_the_limit(tmp_path: Path) -> None
     assert again.totals["input_tokens"] + again.totals["output_tokens"] == 800
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     kept = team(tmp_path, working(2))
     report = kept.run(max_tokens=250)
@@ -66,18 +66,18 @@ def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     assert [each["input_tokens"] + each["output_tokens"] for each in counted] == [100, 200]
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_other_running_turns_end_with_it(tmp_path: Path) -> None:
     """One item exceeds the limit while the other one waits for its model."""
-    is_a, first = "'ITEM a' in prompt", {"call": "exec_command", "usage": {"input_tokens": 0, "output_tokens": 0}}
-    tells: Record = {**first, "when": is_a, "arguments": {"cmd": "touch asked"}}
-    told: Record = {**first, "arguments": {"cmd": "until [ -e asked ]; do sleep 0.02; done", "yield_time_ms": 10_000}}
     waits: Record = {**ANSWER, "delay_seconds": 60}
-    chosen = [{"choose": [tells, told]}, {"choose": [{**waits, "when": is_a}, {**COMMAND}]}, waits]
-    both = TeamFolder(tmp_path, {"solver": RUNS_COMMANDS}, {"solver": [{"steps": chosen}] * 2})
+    calls: list[Record] = [{**CALL, "usage": dict.fromkeys(USAGE, 0)}, {**CALL, "usage": USAGE}]
+    steps: list[Record] = [{"choose": [{"when": "'ITEM a' in prompt", **each}, waits]} for each in calls]
+    both = TeamFolder(tmp_path, {"solver": ASKS}, {"solver": [{"steps": [*steps, waits]}] * 2})
     with_flow(both, {"steps": [fan(["a", "b"], concurrency=2)]})
-    report = both.run(flow="own", max_tokens=50)
+
+    def answer(*_: object) -> None:
+        wait_until(lambda: len(both.of_type("turn_started")) == 2, "the other turn")
+
+    report = run(both.options(flow="own", max_tokens=50), both.events.append, answer)
     assert (report.exit_code, report.reason) == (5, "100 of 50 tokens are used: solver 100")
     assert sorted(status for _, _, status in both.turns()) == ["interrupted", "interrupted"]
 
@@ -120,6 +120,7 @@ def test_running_turn_ends_when_the_seconds_are_used_up(tmp_path: Path, monkeypa
 
 @pytest.mark.long
 def test_requests_of_a_killed_turn_count(tmp_path: Path) -> None:
+    """No short test kills a run between two requests of a turn."""
     killed = team(tmp_path, working(2, slow=3, seconds=5))
     process = killed.start()
     end = time.monotonic() + 60

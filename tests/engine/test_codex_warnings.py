@@ -35,12 +35,6 @@ def test_mcp_server_that_does_not_start_is_a_warning(tmp_path: Path) -> None:
     assert message.startswith("one: MCP client for `gone` failed to start")
 
 
-def test_run_with_a_playbook_warns_of_nothing(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    assert team.run().exit_code == 1
-    assert warnings(team.events) == []
-
-
 def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
     """The warning says that the settings have no effect. Codex's own advice, to trust the project, would change
     nothing.

@@ -48,8 +48,6 @@ def test_done_of_any_other_role_is_recorded_and_ignored(tmp_path: Path) -> None:
     assert len(team.turns()) == 2
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_independent_roles_run_at_the_same_time(tmp_path: Path) -> None:
     roles: dict[str, dict[str, object]] = {
         "left": {},

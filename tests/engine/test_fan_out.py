@@ -31,14 +31,6 @@ def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> Non
     assert len({turn["thread_id"] for turn in turns}) == len(letters)
 
 
-def test_first_step_starts_only_the_processes_it_needs(tmp_path: Path) -> None:
-    """It starts as many processes as it needs at the same time, and no more."""
-    team = solver(tmp_path, [fan(list("abcd"), concurrency=2)])
-    assert team.run(flow="own").exit_code == 0
-    assert sorted(event["role"] for event in team.of_type("role_started")) == ["solver", "solver.2"]
-    assert {role for role, _, _ in team.turns()} == {"solver", "solver.2"}
-
-
 def test_item_starts_from_itself_alone_and_a_called_flow_from_its_inputs(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}, *[say("of solver")] * 9]
     listed = {"for_each": "{{ steps.plan.todos }}", "max_items": 5, "as": "todo"}
@@ -91,7 +83,6 @@ def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> 
     assert len(team.turns()) == 2
 
 
-@pytest.mark.long
 def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> None:
     """Regression (found by endurance tests): only the process used now was checked, and the journal did not have the
     turn yet.
@@ -137,7 +128,6 @@ def test_invalid_concurrency_is_refused_before_the_run(tmp_path: Path, concurren
         team.run(flow="own")
 
 
-@pytest.mark.long
 def test_fan_out_keeps_its_initial_cycles_on_resume(tmp_path: Path) -> None:
     """With more cycles on resume, its items would record more than the journal has room for."""
     steps: list[Record] = [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.main import main
 from codex_multi_role.codex.locator import find_codex
+from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say
 
 pytestmark = pytest.mark.real
@@ -49,30 +50,24 @@ def test_usage_limit_parks_the_run_until_it_resets(tmp_path: Path) -> None:
     assert read(report.folder / "run.json")["resets_at"] is None
 
 
-def test_resume_can_wait_for_that(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team = pair(tmp_path, limit(2))
-    team.run()
+NO_MORE: Record = {"fault": {"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "no more"}}}}
+
+
+@pytest.mark.usefixtures("scripted_codex")
+def test_resume_can_wait_for_that(tmp_path: Path) -> None:
+    """If anybody knows when; the provider of this run has not said it at first."""
+    team = pair(tmp_path, NO_MORE)
+    assert team.run().outcome == "quota"
+    refused = console("resume", "--wait", folder=tmp_path)
+    assert (refused.returncode, "is unknown" in refused.stderr) == (2, True)
     team.plays["two"] = [say("second")]
     team.write_plays()
-    command = ["resume", "latest", "--wait", "--runs-dir", str(team.runs), "--playbook", str(team.playbook)]
-    monkeypatch.setattr("sys.argv", ["codex-multi-role", *command])
-    resets_at = datetime.fromisoformat(read(team.runs / "latest/run.json")["resets_at"])
-    assert main() == 1  # the cycles are used up
+    path, resets_at = (team.runs / "latest").resolve() / "run.json", datetime.now(UTC) + timedelta(seconds=1)
+    path.write_text(json.dumps({**read(path), "resets_at": resets_at.isoformat()}))
+    resumed = console("resume", "--wait", "--playbook", str(team.playbook), folder=tmp_path)
+    assert resumed.returncode == 1  # the cycles are used up
     assert datetime.now(UTC) >= resets_at
-    assert "two: turn 2 completed" in capsys.readouterr().err
-
-
-def test_waiting_for_nobody_knows_what_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team = pair(tmp_path, {"fault": {"code": "insufficient_quota"}})
-    report = team.run()
-    assert (report.outcome, report.exit_code) == ("quota", 5)
-    monkeypatch.setattr("sys.argv", ["codex-multi-role", "resume", "latest", "--wait", "--runs-dir", str(team.runs)])
-    assert main() == 2
-    assert "is unknown" in capsys.readouterr().err
+    assert "two: turn 2 completed" in resumed.stderr
 
 
 def test_full_conversation_continues_in_new_thread(tmp_path: Path) -> None:

@@ -10,21 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role import RunReport, answer, fork
+from codex_multi_role import RunReport, answer, fork, run
 from codex_multi_role.errors import UsageError
-from tests.support.forks import STEPS, Built, Parent, build, builders, forked
-from tests.support.processes import running, wait_for
-from tests.support.scripted_codex import codex_replaced
-from tests.support.teams import ECHO, NEVER, WRITER, Record, TeamFolder, fan, read, say, with_flow
+from codex_multi_role.option_keywords import ForkKeywords
+from tests.support.forks import STEPS, Parent, builders, forked
+from tests.support.teams import ECHO, WRITER, Record, TeamFolder, fan, read, say, with_flow
 from tests.support.workspaces import everything, tree
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
-
-
-@pytest.fixture(scope="module")
-@codex_replaced()
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory)
 
 
 def test_fork_with_new_goal_asks_only_later_steps(parent: Parent) -> None:
@@ -103,21 +96,22 @@ AFTER_CHORES = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "b/deep.txt":
 
 
 @pytest.mark.parametrize(
-    ("start", "files", "executable"),
+    ("start", "files", "executable", "elsewhere"),
     [
-        ("plan", AT_FIRST, False),
-        pytest.param(
-            "judge:1", {**AFTER_CHORES, "a.txt": "1\n", "new1.txt": ""}, True, marks=pytest.mark.long, id="judge:1"
-        ),
-        ("judge:2", {**AFTER_CHORES, "a.txt": "2\n", "new1.txt": "", "new2.txt": ""}, True),
+        ("plan", AT_FIRST, False, "deep/er"),
+        ("judge:2", {**AFTER_CHORES, "a.txt": "2\n", "new1.txt": "", "new2.txt": ""}, True, ""),
     ],
 )
-def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str, str], executable: bool) -> None:
+def test_workspace_is_as_it_was_then(
+    parent: Parent, tmp_path: Path, start: str, files: dict[str, str], executable: bool, elsewhere: str
+) -> None:
+    """Beside the original one, or where the user says."""
     team, original = parent
     shutil.rmtree(team.workspace)
-    report = forked(team, start, max_turns=1)  # of what comes after, only a turn that changes nothing
+    changes: ForkKeywords = {"max_turns": 1}  # of what comes after, only a turn that changes nothing
+    report = forked(team, start, **{**changes, "workspace": tmp_path / elsewhere} if elsewhere else changes)
     assert report.exit_code == 5
-    workspace = team.folder / f"workspace.fork-{report.run_id[-8:]}"
+    workspace = tmp_path / elsewhere if elsewhere else team.folder / f"workspace.fork-{report.run_id[-8:]}"
     assert tree(workspace) == files
     assert bool((workspace / "tool.sh").stat().st_mode & 0o111) == executable
     assert read(report.folder / "run.json")["workspace"] == str(workspace)
@@ -125,15 +119,6 @@ def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str
     assert original.run_id in note
     assert "that git ignores" in note
     assert str(workspace) in note
-
-
-@pytest.mark.long
-def test_workspace_may_be_put_elsewhere(parent: Parent, tmp_path: Path) -> None:
-    team, _ = parent
-    target = tmp_path / "deep" / "er"
-    assert forked(team, "judge:1", max_turns=1, workspace=target).exit_code == 5
-    assert (target / "a.txt").read_text() == "1\n"
-    assert read(team.runs / "latest/run.json")["options"]["workspace"] == str(target)
 
 
 def test_another_role_file(parent: Parent) -> None:
@@ -158,32 +143,6 @@ def test_another_flow_that_leads_the_same_way_up_to_there(parent: Parent) -> Non
     assert (report.outcome, len(team.turns())) == ("at_once", 1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("tests_then", [pytest.param(True, marks=pytest.mark.long), False])
-def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> None:
-    team = builders(tmp_path, [{"ask": "build"}, {"id": "again", "ask": "build"}])
-    team.run(flow="own", run_tests=tests_then)
-    report = forked(team, "again", run_tests=not tests_then)
-    assert report.outcome == "success", report
-    assert len(team.of_type("tests_ended")) == (0 if tests_then else 1)
-    assert [path.parent.name for path in report.folder.glob("tests/*/result.json")] == ["001"]
-
-
-@pytest.mark.long
-def test_run_that_failed(tmp_path: Path) -> None:
-    team = builders(tmp_path, STEPS[1:])
-    good = team.plays["build"][1]
-    team.plays["build"][1] = {"fault": {"status": 400}}
-    team.write_plays()
-    assert team.run(flow="own").exit_code == 3
-    team.plays["build"][1] = good
-    team.write_plays()
-    report = forked(team, "build", playbook=str(team.playbook))
-    assert report.outcome == "judged"
-    assert [turn[:2] for turn in team.turns()] == [("build", 2), ("judge", 2), ("build", 3), ("judge", 3)]
-
-
-@pytest.mark.long
 def test_fork_of_visit_started_in_two_sessions_uses_first_start(tmp_path: Path) -> None:
     """The fork starts before any work of that visit, so changes made between the sessions are not in it."""
     team = builders(tmp_path, STEPS[1:])
@@ -200,24 +159,19 @@ def test_fork_of_visit_started_in_two_sessions_uses_first_start(tmp_path: Path) 
     assert not (Path(read(report.folder / "run.json")["workspace"]) / "meddled.txt").exists()
 
 
-@pytest.mark.long
 def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team = builders(tmp_path, STEPS[1:])
-    good = team.plays["judge"][1]
-    team.plays["judge"][1] = NEVER
-    team.write_plays()
-    with running(team, "--flow", "own", until=("files_applied", "build")) as process:
-        wait_for(team.runs, "*/judge/turn_002/prompt.txt")
-        parent = next(each for each in team.runs.iterdir() if not each.is_symlink() and each.is_dir())
-        team.plays["judge"][1] = good
-        team.write_plays()
-        report = forked(team, "judge:2", run=parent.name, playbook=str(team.playbook))
-        assert process.poll() is None
-    assert report.outcome == "judged", report
+    forks: list[RunReport] = []
+
+    def fork_meanwhile(event: Record) -> None:
+        if (event["type"], event.get("role"), event.get("turn")) == ("turn_started", "judge", 2):
+            forks.append(forked(team, "judge:2"))
+
+    assert run(team.options(flow="own"), fork_meanwhile).outcome == "judged"
+    assert [each.outcome for each in forks] == ["judged"]
     assert [turn[0] for turn in team.turns()] == ["judge", "build", "judge"]
 
 
-@pytest.mark.long
 def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     steps: list[Record] = [
         {"id": "many", "ask": "plan", "for_each": ["x", "y", "z"], "concurrency": 2},
@@ -238,7 +192,6 @@ def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     assert read(again.folder / "reviews/sure.1.json")["answer"] is None
 
 
-@pytest.mark.long
 def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("one"), say("two", files=[{"path": "x", "content": ""}])]})
     team.run(cycles=2)

@@ -19,7 +19,7 @@ from tests.support.processes import watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import tree
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
@@ -44,10 +44,6 @@ def said(body: Record) -> list[str]:
     ]
 
 
-@pytest.mark.long(
-    "engine/test_fork_threads.py::test_forked_thread_outlives_a_crash_in_its_first_turn",
-    "codex/test_client.py::test_forked_thread_remembers_and_counts_only_new_tokens",
-)
 def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, original = parent
     bodies = asked(monkeypatch)
@@ -55,18 +51,12 @@ def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkey
     assert report.outcome == "judged"
     memories = [said(body) for body in bodies]
     assert memories == [["build 1"], ["judge 1"], ["build 1", "build 2"], ["judge 1", "judge 2"]]
+    bodies.clear()
+    forked(team, "build:1", max_turns=2, run=original.run_id)
+    assert [said(body) for body in bodies] == [[], []]
+    assert {event["role"]: event["resumed"] for event in team.of_type("role_started")}["build"] is False
     threads = [read(folder / "judge/turn_001/turn.json")["thread_id"] for folder in (original.folder, report.folder)]
     assert threads[0] == threads[1] != read(report.folder / "judge/turn_002/turn.json")["thread_id"]
-
-
-@pytest.mark.long
-def test_role_that_had_no_turn_yet_starts_afresh(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
-    team, _ = parent
-    bodies = asked(monkeypatch)
-    forked(team, "build:1", max_turns=2)
-    assert [said(body) for body in bodies] == [[], []]
-    resumed = {event["role"]: event["resumed"] for event in team.of_type("role_started")}
-    assert resumed == {"plan": True, "build": False, "judge": False}
 
 
 def test_forked_thread_outlives_a_crash_in_its_first_turn(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +81,7 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(parent: Parent) -> No
 
 @pytest.mark.long
 def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No short test gives a forked thread of the real binary another model."""
     team = builders(tmp_path, [{"ask": "build"}, {"ask": "judge"}])
     bodies = asked(monkeypatch)
     with PlaybookServer(Playbook.load(team.playbook)) as server:
@@ -103,7 +94,6 @@ def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(report.folder / "judge/turn_001/turn.json")["model"] == "second-model"
 
 
-@pytest.mark.long
 def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, original = parent
     child = forked(team, "build:3", max_turns=1)
@@ -128,7 +118,6 @@ def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.M
     assert read(resumed.folder / "run.json")["forked_from"]["run_id"] == child.run_id
 
 
-@pytest.mark.long
 def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A role with several threads continues the one that this step would have used in the original run."""
     steps: list[Record] = [
@@ -154,9 +143,11 @@ def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.long
 def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
-    parent: Parent, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    team, original = parent
+    """The kill harness has no scenario of a fork."""
+    team = builders(tmp_path)
+    original = team.run(flow="own")
     good = team.plays["judge"][1]
     team.plays["judge"][1] = NEVER
     team.write_plays()

@@ -55,7 +55,7 @@ SERVERS: dict[str, tuple[Record, str, str]] = {
 """The keys of each, and how calls of its tools ``echo`` and ``change`` end."""
 
 
-@pytest.mark.parametrize("policy", [pytest.param("untrusted", marks=pytest.mark.long), "on-request", "never"])
+@pytest.mark.parametrize("policy", ["on-request", "never"])
 def test_calls_follow_the_approval_of_their_server(tmp_path: Path, policy: str) -> None:
     """Whatever the role's own policy; after a declined call the turn continues."""
     ends = [(name, *end) for name, (_, *two) in SERVERS.items() for end in zip(("echo", "change"), two, strict=True)]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
-from codex_multi_role import RunReport, resume, run
+from codex_multi_role import RunReport, run
+from tests.support.processes import interrupted
 from tests.support.teams import ECHO, Record, TeamFolder, fan, read, say, solver, with_flow
 
 pytestmark = pytest.mark.real
@@ -92,56 +90,22 @@ def test_two_roles_sharing_one_process_remember_conversations(tmp_path: Path) ->
         assert second > first + 1000
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("scripted_codex")
 def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> None:
     team = solver(tmp_path, [{"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2}], [say()] * 20)
-    inner: list[Record] = [
-        {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2},
-        {"ask": "last"},
-    ]
-    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump({"steps": inner}))
-    counter = Counter()
-    report = counter.run(team, max_processes=1)
-    assert report.outcome == "success", report
-    assert counter.most == 1
-    assert report.totals["turns"] == 2 * (2 + 1)
+    parts = {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2}
+    with_flow(team, {"steps": [parts, {"ask": "last"}]}, "inner")
+    report = team.run(flow="own", max_processes=1)
+    assert (report.outcome, report.totals["turns"]) == ("success", 2 * (2 + 1)), report
 
 
-@pytest.mark.long
-def test_retry_continues_in_its_workspace_copy(tmp_path: Path) -> None:
-    """The pause before a retry frees the process; its replacement knows the thread and the folder."""
-    failing: Record = {"attempts": [{"fault": {"status": 500}}, {"steps": [
-        {"call": "exec_command", "arguments": {"cmd": "pwd"}},
-        {"json": {"summary": "{{ tool_outputs[0] }}"}},
-    ]}]}  # fmt: skip
-    team = solver(tmp_path, [fan(["a", "b"], concurrency=2, isolate="worktree")], [failing, failing])
-    report = Counter().run(team, max_processes=1)
-    assert report.outcome == "success", report
-    answers = [read(path)["summary"] for path in report.folder.glob("solver*/turn_*/handoff.json")]
-    assert len(answers) == 2
-    assert all("/copies/" in answer and "/solve.1." in answer for answer in answers), answers
-
-
-@pytest.mark.long
-def test_resumed_run_may_have_another_number(tmp_path: Path) -> None:
-    team = solver(tmp_path, [fan(list("abcd"), concurrency=4)], [ECHO] * 9)
-    assert Counter().run(team, max_processes=1, max_turns=2).exit_code == 5
-    report = resume("latest", runs_dir=team.runs, changes={"max_processes": 2, "max_turns": None})
-    assert report.outcome == "success"
-    assert read(report.folder / "run.json")["options"]["max_processes"] == 2
-
-
-@pytest.mark.long
+@pytest.mark.usefixtures("scripted_codex")
 def test_ctrl_c_ends_a_run_whose_turns_wait_for_a_process(tmp_path: Path) -> None:
-    slow: Record = {**say(), "delay_seconds": 300}
-    team = solver(tmp_path, [fan(list("abc"), concurrency=3)], [slow] * 3)
-
-    def press(event: Record) -> None:
-        if event["type"] == "turn_started":
-            os.kill(os.getpid(), signal.SIGINT)
-
-    assert run(team.options(flow="own", max_processes=1), press).exit_code == 130
+    """It may be resumed with more processes."""
+    team = solver(tmp_path, [fan(list("abc"), concurrency=3)], [{**say(), "delay_seconds": 300}] * 3)
+    assert interrupted(team, ("turn_started", "solver"), flow="own", max_processes=1).exit_code == 130
     team.plays["solver"] = [ECHO] * 9
     team.write_plays()
-    report = team.resume(playbook=str(team.playbook))
+    report = team.resume(playbook=str(team.playbook), max_processes=2)
     assert (report.outcome, len(team.turns())) == ("success", 3)
+    assert read(report.folder / "run.json")["options"]["max_processes"] == 2

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.models import model_requests, texts
-from tests.support.teams import TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 pytestmark = pytest.mark.real
 
@@ -41,31 +41,32 @@ def prompt_of(team: TeamFolder, **options: object) -> str:
     return texts(requests[-1])
 
 
-@pytest.mark.parametrize(
-    "sandbox",
-    [
-        pytest.param("read-only", marks=pytest.mark.long),
-        "workspace-write",
-        pytest.param("danger-full-access", marks=pytest.mark.long),
-    ],
-)
-def test_agents_md_reaches_roles_but_project_settings_do_not(tmp_path: Path, sandbox: str) -> None:
-    """As with plain Codex, the outermost file comes first, and skills are listed by name."""
-    team = TeamFolder(tmp_path, {"one": {"sandbox": sandbox}}, {"one": [say()]})
+def test_agents_md_reaches_roles_but_project_settings_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with plain Codex, the outermost file comes first, and skills are listed by name.
+
+    A role may do without, or have instructions of its own beside them. A playbook knows none of the user's.
+    """
+    config = {"developer_instructions": "BE BRIEF"}
+    roles: dict[str, Record] = {
+        "one": {"sandbox": "workspace-write"},
+        "without": {"project_instructions": False},
+        "own": {"codex_config": config},
+    }
+    team = TeamFolder(tmp_path, roles, {name: [say()] for name in roles})
     part = project(team)
-    prompt = prompt_of(team, workspace=part)
+    monkeypatch.setenv("CODEX_HOME", str(user_home(tmp_path, None)))
+    with model_requests() as requests:
+        assert team.run(workspace=part).exit_code == 1
+    prompt, without, own = (texts(request) for request in requests)
     assert [mark for mark in MARKS if mark not in prompt] == []
     assert prompt.index("RULES OF THE PROJECT") < prompt.index("RULES OF THE FOLDER")
     assert f"# AGENTS.md instructions for {part}\n\n<INSTRUCTIONS>\n" in prompt
-    assert "FROM CONFIG" not in prompt
+    assert [mark for mark in MARKS if mark in without] == []
+    assert own.index("BE BRIEF") < own.index("RULES OF THE PROJECT")
+    for each in (prompt, without, own):
+        assert "FROM CONFIG" not in each
+        assert "RULES OF THE USER" not in each
     assert not (team.workspace / "started").exists()
-
-
-def test_project_instructions_can_be_switched_off_for_a_role(tmp_path: Path) -> None:
-    roles = {"one": {"project_instructions": False}}
-    team = TeamFolder(tmp_path, roles, {"one": [say()]})
-    prompt = prompt_of(team, workspace=project(team))
-    assert [mark for mark in MARKS if mark in prompt] == []
 
 
 def test_agents_md_survives_a_compaction(tmp_path: Path) -> None:
@@ -78,14 +79,6 @@ def test_agents_md_survives_a_compaction(tmp_path: Path) -> None:
         assert team.run(cycles=2).exit_code == 1
     assert any("Another language model started" in texts(body) for body in requests)
     assert texts(requests[-1]).count("RULES OF THE PROJECT") == 1
-
-
-def test_own_developer_instructions_stay_beside_agents_md(tmp_path: Path) -> None:
-    keys = {"codex_config": {"developer_instructions": "BE BRIEF"}}
-    team = TeamFolder(tmp_path, {"one": keys}, {"one": [say()]})
-    (team.workspace / "AGENTS.md").write_text("RULES OF THE PROJECT\n")
-    prompt = prompt_of(team)
-    assert prompt.index("BE BRIEF") < prompt.index("RULES OF THE PROJECT")
 
 
 def test_agents_md_reaches_a_role_in_a_copy_of_the_workspace(tmp_path: Path) -> None:
@@ -101,14 +94,11 @@ def test_agents_md_reaches_a_role_in_a_copy_of_the_workspace(tmp_path: Path) -> 
     assert [prompt.count(mark) for mark in MARKS[:2]] == [1, 1]
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-def test_user_agents_md_counts_with_the_users_own_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
-) -> None:
+def test_user_agents_md_counts_with_the_users_own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the user trusts the project: what that would start is still left out."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     part = project(team)
-    home = user_home(tmp_path, team.workspace if trusted else None)
+    home = user_home(tmp_path, team.workspace)
     monkeypatch.setenv("CODEX_HOME", str(home))
     playbook = Playbook.model_validate({"name": "test", "roles": {"one": [say()]}})
     with PlaybookServer(playbook) as server:
@@ -128,9 +118,3 @@ def user_home(folder: Path, trusted: Path | None) -> Path:
     trust = f'[projects."{trusted}"]\ntrust_level = "trusted"\n' if trusted else ""
     (home / "config.toml").write_text(trust)
     return home
-
-
-def test_user_agents_md_stays_out_of_a_playbook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    monkeypatch.setenv("CODEX_HOME", str(user_home(tmp_path, None)))
-    assert "RULES OF THE USER" not in prompt_of(team)

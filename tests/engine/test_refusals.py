@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role import RunReport
 from tests.support.console import console
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import TeamFolder, read, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -22,10 +21,6 @@ STRICT = {
     "required": ["verdict"],
     "properties": {"verdict": {"enum": ["good", "bad"]}},
 }
-
-
-again = partial(pytest.param, marks=pytest.mark.long)
-"""A case that takes the way of another one through the code."""
 
 
 def _prompt(report: RunReport, turn: str) -> str:
@@ -49,8 +44,8 @@ def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
     assert REASON in (report.folder / "report.html").read_text()
 
 
-@pytest.mark.parametrize("refusal", [again(DECLINED), {"json": {"error": REASON, "status": "DONE"}}])
-def test_refusal_of_a_role_that_may_finish_is_not_a_success(tmp_path: Path, refusal: Record) -> None:
+def test_refusal_of_a_role_that_may_finish_is_not_a_success(tmp_path: Path) -> None:
+    refusal = {"json": {"error": REASON, "status": "DONE"}}
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
     report = team.run()
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)

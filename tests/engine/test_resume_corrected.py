@@ -14,7 +14,6 @@ from codex_multi_role.lifecycle.corrected_flows import are_edited
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.run_record import RunRecord
 from tests.support.console import console
-from tests.support.kills import is_killed
 from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -145,20 +144,6 @@ def test_kill_while_the_copy_is_replaced_loses_nothing(
             team.resume()
     assert team.resume().exit_code == 0
     assert team.turns() == [("two", 1, "completed")]
-
-
-RESUME = "import sys\nfrom codex_multi_role import resume\nresume('latest', runs_dir=sys.argv[1])\n"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("at", range(62, 162, 7))
-def test_resume_that_is_killed_at_any_write_can_be_resumed(tmp_path: Path, at: int) -> None:
-    """Also between its own copy of the flow and the use of it; the turn before is not paid for again."""
-    team = failed(tmp_path)
-    with_flow(team, {"steps": [{"ask": "one"}, CORRECTED]})
-    is_killed(RESUME, team.runs, at=at)
-    assert team.resume().exit_code == 0
-    assert {role for role, _, _ in team.turns()} <= {"two"}
 
 
 def test_flow_that_a_killed_turn_may_have_written_is_not_taken(tmp_path: Path) -> None:

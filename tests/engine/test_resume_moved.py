@@ -37,7 +37,6 @@ def test_moved_project_is_not_resumed_in_checkout_at_old_path(tmp_path: Path) ->
     assert resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 3}).totals["turns"] == 3
 
 
-@pytest.mark.long
 def test_other_folder_of_same_name_requires_explicit_workspace(tmp_path: Path) -> None:
     """A run resumes in it only if the workspace is given."""
     team = ran(tmp_path, "../runs")

@@ -31,7 +31,6 @@ def prompt(team: TeamFolder, role: str) -> str:
     return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
 
 
-@pytest.mark.usefixtures("real_codex")
 def test_list_asks_each_role_once_about_the_answer_before_and_passes_theirs_on(tmp_path: Path) -> None:
     route = {"when": "steps.panel.by_role.style.verdict != steps.panel.results[0].verdict", "end": "odd", "exit": 1}
     draft = {"id": "draft", "ask": "chair"}
@@ -107,8 +106,6 @@ def test_killed_or_parked_run_keeps_what_roles_answered(tmp_path: Path) -> None:
     [
         ({"ask": ["style", "logic"]}, "needs an id"),
         ({"id": "x", "ask": ["style", "style"]}, "names each role once"),
-        ({"id": "x", "ask": []}, "the list is empty"),
-        ({"id": "x", "ask": ["style", "logik"]}, 'did you mean "logic"'),
         ({"id": "x", "ask": ["style", "logic"], "for_each": [1]}, "for_each does not go with a list"),
         ({"id": "x", "ask": "{{ item }}", "for_each": ["style"]}, "needs roles"),
         ({"id": "x", "ask": "{{ goal }}", "roles": ["style"]}, "needs for_each"),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import run
-from codex_multi_role.errors import DefinitionError
 from tests.support.reviews import until_over
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 
@@ -89,16 +88,3 @@ def test_step_within_its_limit_is_as_without(tmp_path: Path) -> None:
     assert team.run(flow="own").exit_code == 0
     threads = {read(team.runs / f"latest/one/turn_{number:03d}/turn.json")["thread_id"] for number in (1, 2)}
     assert len(threads) == 1
-
-
-@pytest.mark.parametrize(
-    ("step", "problem"),
-    [
-        ({"id": "x", "review": "?", "limits": {"turn_seconds": 3}}, "belongs to ask"),
-    ],
-)
-def test_mistakes_are_found_before_a_run(tmp_path: Path, step: Record, problem: str) -> None:
-    team = limited(tmp_path, SLEEP)
-    with_flow(team, {"steps": [{**LIMIT, **step}]})
-    with pytest.raises(DefinitionError, match=problem):
-        team.run(flow="own")

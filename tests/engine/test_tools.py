@@ -12,7 +12,7 @@ import codex_multi_role
 from codex_multi_role.checks.tools.ask_user import NO_WORDS, NOBODY
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder import Answer, Question
-from tests.support.processes import running
+from tests.support.processes import interrupted
 from tests.support.reviews import answer, asked, summary, until_over
 from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, read_lines, say
 from tests.support.tools import calls, install
@@ -60,10 +60,9 @@ def test_rejection_reaches_the_role_with_its_reason(tmp_path: Path) -> None:
     assert summary(team) == "The person rejected this: neither"
 
 
-@pytest.mark.parametrize("yes", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_ask_user_reports_at_once_that_nobody_is_available(tmp_path: Path, yes: bool) -> None:
+def test_ask_user_reports_at_once_that_nobody_is_available(tmp_path: Path) -> None:
     team = asking(tmp_path)
-    codex_multi_role.run(team.options(yes=yes), team.events.append, until_over if yes else None)
+    codex_multi_role.run(team.options(), team.events.append)
     assert summary(team) == NOBODY
     (warning,) = team.of_type("warning")
     assert warning["message"] == "one continues without an answer, because nobody is available: Which database?"
@@ -126,7 +125,6 @@ def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == NOBODY
 
 
-@pytest.mark.long
 def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     team = asking(tmp_path)
     team.run()
@@ -169,14 +167,11 @@ def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == "The plan can be followed."
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 @pytest.mark.extensions
-def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> None:
+def test_what_a_tool_kept_survives_a_stop_in_the_same_turn(tmp_path: Path) -> None:
     """The thread remembers that the plan was written, so it is not written again."""
     team = planning(tmp_path, {"steps": [PLAN, NEVER]})
-    with running(team, until=("tool_called", "one")) as process:
-        process.kill()
+    assert interrupted(team, ("tool_called", "one")).exit_code == 130
     team.plays["one"] = [say()]
     team.write_plays()
     team.resume(playbook=str(team.playbook))
@@ -215,9 +210,10 @@ def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) ->
 
 @pytest.mark.extensions
 def test_turn_is_continued_at_most_max_steps_times(tmp_path: Path) -> None:
-    """After that, the role is asked for its answer."""
+    """After that, the role is asked for its answer. Each of them counts as a turn of the budget."""
     team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, THINKING, say("at last")]}, max_steps=2)
-    team.run()
+    assert team.run(max_turns=2).outcome == "budget_used_up"
+    team.resume(max_turns=4)
     assert [turn["outcome"] for turn in turn_records(team)] == [
         "unfinished",
         "unfinished",
@@ -247,13 +243,3 @@ def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> No
     team.write_plays()
     team.resume(playbook=str(team.playbook))
     assert [turn["outcome"] for turn in turn_records(team)] == ["gave_up", "completed"]
-
-
-@pytest.mark.long
-@pytest.mark.extensions
-def test_turns_that_continue_count_as_turns(tmp_path: Path) -> None:
-    team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, say()]}, max_steps=2)
-    report = team.run(max_turns=2)
-    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
-    team.resume(max_turns=3)
-    assert [turn["outcome"] for turn in turn_records(team)] == ["unfinished", "unfinished", "completed"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder.questions import Questions
-from tests.support.processes import wait_for
+from tests.support.processes import interrupted
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -63,15 +62,12 @@ def test_failed_item_does_not_keep_the_condition_from_being_met(tmp_path: Path) 
     assert states(team) == ["ended", "ended", "skipped"]
 
 
-def test_killed_run_decides_the_same(tmp_path: Path) -> None:
-    """The kill comes after the decision, in the step behind it; nothing of the race is asked again."""
+def test_stopped_run_decides_the_same(tmp_path: Path) -> None:
+    """The stop comes after the decision, in the step behind it; nothing of the race is asked again."""
     team = race(tmp_path, POOR, GOOD, NEVER)
     team.plays["last"] = [NEVER, say()]
     team.write_plays()
-    process = team.start("--flow", "own")
-    wait_for(team.runs / "latest/last/turn_001/prompt.txt")
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    assert interrupted(team, ("turn_started", "last"), flow="own").exit_code == 130
     team.plays["last"] = [say()]
     team.write_plays()
     report = team.resume(playbook=str(team.playbook))

@@ -13,6 +13,7 @@ import pytest
 
 from codex_multi_role import RunReport, fork
 from codex_multi_role.option_keywords import ForkKeywords
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
 
 CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
@@ -64,12 +65,9 @@ Built = tuple[TeamFolder, RunReport, Path]
 
 
 @pytest.fixture(scope="session")
+@codex_replaced()
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory)
-
-
-def build(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Run the team of `builders`."""
+    """The run of the team of `builders`."""
     folder = tmp_path_factory.mktemp("parent")
     team = builders(folder)
     report = team.run(flow="own")
