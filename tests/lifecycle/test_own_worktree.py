@@ -148,23 +148,6 @@ def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
     assert not (place / ".setup").exists()
 
 
-@pytest.mark.long
-def test_copies_of_a_worktree_share_its_setup(tmp_path: Path) -> None:
-    """They are merged into the worktree, and the files to copy are the user's."""
-    files = [[{"path": f"new{number}.txt", "content": "x"}] for number in range(2)]
-    team = with_flow(_team(tmp_path, [say(files=each) for each in files]), {"steps": [_fan(1, 2)]})
-    before = contents(team.workspace)
-    report = team.run(flow="own", worktree=True, workspace_copy=(".env",), workspace_setup=SETUP)
-    assert report.outcome == "looked_at", report.reason
-    output = [report.folder / "worktrees" / key / "setup_output.txt" for key in (OF_RUN, "two.1.0", "two.1.1")]
-    assert [file.read_text().startswith("Nothing was run") for file in output] == [False, True, True]
-    assert (Manifest(report.folder / "worktrees").place / "two.1.1/copy/workspace/.env").read_text() == "KEY=1\n"
-    assert {"new0.txt", "new1.txt"} <= contents(_worktree(report)).keys()
-    assert contents(team.workspace) == before
-    assert console("gc", folder=tmp_path).stdout.count("removed: ") == 3
-    assert git(team.workspace, "worktree", "list").count("\n") == 1
-
-
 def test_resumed_run_continues_in_its_worktree_even_if_deleted(tmp_path: Path) -> None:
     """With its environment."""
     team = _team(tmp_path, [say(files=[{"path": "new.txt", "content": "new\n"}]), say(status="DONE")])
@@ -184,6 +167,14 @@ def test_resumed_run_continues_in_its_worktree_even_if_deleted(tmp_path: Path) -
     assert read(report.folder / "run.json")["source_workspace"] == str(team.workspace)
 
 
+def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
+    team = _team(tmp_path, [say(), say()])
+    team.run(worktree=True, max_turns=1, cycles=2)
+    report = team.resume(workspace=team.workspace, max_turns=3)
+    record = read(report.folder / "run.json")
+    assert (record["workspace"], record.get("source_workspace")) == (str(team.workspace), None)
+
+
 @pytest.mark.sample("gc")
 def test_gc_removes_the_worktree_of_an_ended_run(tmp_path: Path) -> None:
     team = _team(tmp_path)
@@ -193,25 +184,9 @@ def test_gc_removes_the_worktree_of_an_ended_run(tmp_path: Path) -> None:
     assert git(team.workspace, "worktree", "list").count("\n") == 1
     fork = forked(team, "team:1")
     assert fork.outcome == "cycles_used_up", fork.reason
-
-
-@pytest.mark.long
-def test_fork_works_beside_the_users_tree(tmp_path: Path) -> None:
-    team = _team(tmp_path)
-    team.run(worktree=True)
-    record = read(forked(team, "team:1").folder / "run.json")
+    record = read(fork.folder / "run.json")
     assert Path(record["workspace"]).parent == team.workspace.parent
-    assert "source_workspace" not in record
-    assert record["options"]["worktree"] is False
-
-
-@pytest.mark.long
-def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
-    team = _team(tmp_path, [say(), say()])
-    team.run(worktree=True, max_turns=1, cycles=2)
-    report = team.resume(workspace=team.workspace, max_turns=3)
-    record = read(report.folder / "run.json")
-    assert (record["workspace"], record.get("source_workspace")) == (str(team.workspace), None)
+    assert ("source_workspace" in record, record["options"]["worktree"]) == (False, False)
 
 
 @pytest.mark.usefixtures("real_codex")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ import pytest
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.leftovers import wait_until_gone
-from tests.support.long_run import by_default
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
@@ -48,12 +46,11 @@ def hanging_tests(team: TeamFolder, seconds: int, *more: str) -> Iterator[psutil
         process.communicate()
 
 
-@pytest.mark.parametrize("sandbox", by_default(["--no-test-sandbox"], ["--test-sandbox", "--no-test-sandbox"]))
-def test_killed_run_leaves_no_test_running(tmp_path: Path, sandbox: str) -> None:
+def test_killed_run_leaves_no_test_running(tmp_path: Path) -> None:
     """Not even what the test started in a session of its own, without a variable of ours."""
-    seconds = DAY + 10 + len(sandbox)
+    seconds = DAY + 10
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}}, {"one": [say(files=FILES)]})
-    with hanging_tests(team, seconds, sandbox) as process:
+    with hanging_tests(team, seconds, "--no-test-sandbox") as process:
         wait_until_asleep(seconds)
         process.kill()
         assert wait_until_gone(tmp_path, GONE_SECONDS) == []
@@ -74,7 +71,10 @@ def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frozen while it was about to act, it would otherwise end the processes of the next session."""
+    """Frozen while it was about to act, it would otherwise end the processes of the next session.
+
+    No short test freezes a guard.
+    """
     monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     with running(team, until=("turn_started", "one")) as process:
@@ -86,14 +86,3 @@ def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeyp
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]])
-def test_guard_ends_with_its_run(tmp_path: Path, signals: list[signal.Signals]) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
-    with running(team, until=("turn_started", "one")) as process:
-        for each in signals:
-            process.send_signal(each)
-        assert process.wait(60) == 130
-    assert wait_until_gone(tmp_path, 0) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from codex_multi_role import RunReport, resume, run
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError, UsageError
-from codex_multi_role.run_folder import Record, RunFolder, TurnFolder
+from codex_multi_role.run_folder import Record, RunFolder
 from tests.support.teams import TeamFolder, read, read_lines, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -103,18 +102,6 @@ def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json") == before
 
 
-@pytest.mark.long
-def test_run_killed_after_first_record_resumes_from_beginning(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    for path in team.run().folder.iterdir():
-        if path.is_dir() and path.name != "catalog":
-            shutil.rmtree(path)
-        elif path.is_file() and path.name != "run.json":
-            path.unlink()
-    assert team.resume(max_turns=9).outcome == "cycles_used_up"
-    assert team.turns() == [("one", 1, "completed"), ("two", 1, "completed")]
-
-
 def test_no_run_by_that_name(tmp_path: Path) -> None:
     with pytest.raises(RunNotFound, match=r"there are no runs in /.*/runs"):
         resume("nowhere", runs_dir=tmp_path / "runs")
@@ -131,18 +118,6 @@ def test_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkey
     report = resume(first.run_id, runs_dir=Path("../runs"), changes={"cycles": 2}, on_event=again.append)
     assert (report.folder, report.outcome) == (first.folder, "cycles_used_up")
     assert [event["resumed"] for event in again if event["type"] == "role_started"] == [True, True]
-
-
-@pytest.mark.long
-def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    folder = RunFolder(team.run().folder)
-    for role in ("one", "two"):
-        TurnFolder.create(folder, role)
-    assert team.resume(cycles=2).outcome == "cycles_used_up"
-    assert [event["resumed"] for event in team.of_type("role_started")] == [True, True]
-    assert [turn[:2] for turn in team.turns()] == [("one", 3), ("two", 3)]
-    assert read(folder.path / "one/turn_002/turn.json")["status"] == "interrupted"
 
 
 @pytest.mark.real
@@ -197,13 +172,3 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     monkeypatch.setattr("codex_multi_role.engine.journal_slots.JOURNAL_VERSION", "another")
     assert team.resume(max_turns=9).outcome == "storage_failed"
     assert state.read_text() == before
-
-
-@pytest.mark.long
-def test_state_file_that_cannot_be_read_is_rewritten(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    state = team.run().folder / "controller_state.json"
-    before: Any = read(state)
-    state.write_text("{")
-    team.resume(max_turns=9)
-    assert read(state) == before

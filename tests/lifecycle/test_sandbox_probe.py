@@ -191,7 +191,7 @@ def test_hint_names_what_forbids_user_namespaces(
 
 @pytest.mark.usefixtures("real_codex")
 def test_doctor_and_run_agree_where_no_user_namespace_can_be_created(tmp_path: Path) -> None:
-    """The real binary, in a user namespace that allows no further ones."""
+    """The real binary, in a user namespace that allows no further ones: each is a process that imports all it needs."""
     program = ["unshare", "-Ur", "sh", "-c", WITHOUT_NAMESPACES, "sh"]
     if sys.platform != "linux" or subprocess.run([*program, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace can be created here")

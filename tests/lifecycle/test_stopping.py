@@ -17,8 +17,8 @@ from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
 from tests.support.leftovers import processes_of
 from tests.support.preloaded import started
-from tests.support.processes import wait_for, watched
-from tests.support.teams import NEVER, TeamFolder, read, say
+from tests.support.processes import wait_for
+from tests.support.teams import NEVER, TeamFolder, read
 
 WAIT_SECONDS = 60.0
 UNTIL_ITS_INPUT_ENDS = """
@@ -91,20 +91,6 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
         child.wait()
     record = read(team.runs / "latest/run.json")
     assert (record["status"], record["exit_code"]) == ("interrupted", 130)
-
-
-@pytest.mark.long
-def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 0.3, **say()}]})
-    pipe = subprocess.PIPE
-    command = ["nohup", *team.command("--json")]
-    started = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=pipe, stderr=pipe)
-    with watched(started, until=("turn_started", "one")) as process:
-        process.send_signal(signal.SIGHUP)
-        assert process.stdout is not None
-        process.stdout.read()
-        assert process.wait(WAIT_SECONDS) == 1
-    assert read(team.runs / "latest/run.json")["outcome"] == "cycles_used_up"
 
 
 @pytest.mark.real

@@ -65,8 +65,8 @@ def test_mistake_in_a_called_flow_is_printed_once(tmp_path: Path) -> None:
     project = write_team(tmp_path)
     caller = "steps: [{call: below}]\n"
     _write(project, {f"flows/{name}.yaml": caller for name in ("one", "two")} | {"flows/below.yaml": "steps: 3\n"})
-    for command in ("flows", "roles"):
-        done = console(command, "validate", "--roles", "team", folder=project)
+    for command in ("flows validate one two", "roles validate"):
+        done = console(*command.split(), "--roles", "team", folder=project)
         assert done.returncode == 2
         assert done.stderr.count("team/flows/below.yaml:1:1: steps: must be a list, not 3") == 1
 
@@ -117,7 +117,7 @@ def test_instructions_that_no_step_sends_are_a_warning(tmp_path: Path) -> None:
     """Each command that loads the team prints it once, also if other flows call the one that replaces them."""
     project = write_team(tmp_path)
     _write(project, {"flows/own.yaml": f"steps: [{REPLACED}]\n", "flows/outer.yaml": "steps: [{call: own}]\n"})
-    ways = ["roles validate", "roles show thinker", "flows validate", "flows validate own outer"]
+    ways = ["roles validate", "roles show thinker", "flows validate own outer"]
     for way in [*ways, "run --flow outer --goal g --playbook auto --dry-run"]:
         done = console(*way.split(), "--roles", "team", folder=project)
         assert (done.returncode, done.stderr.count(f"warning: team/{UNSENT}")) == (0, 1), done.stderr
