@@ -193,6 +193,7 @@ def test_runs_that_cannot_be_recorded_are_not_started(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_read_only_disk_is_refused_for_workspace_and_runs(disk: Disk) -> None:
+    """No short test has a disk that is read-only."""
     team = team_of_three(disk.folder)
     disk.make_read_only()
     done = on_disk(disk, *team.command("--runs-dir", "/proc/runs"))
@@ -255,6 +256,7 @@ def test_full_disk_at_start_hides_no_earlier_run(tmp_path: Path, disk: Disk) -> 
 
 @pytest.mark.long
 def test_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
+    """No short test fills the disk of a whole run."""
     team = team_of_three(disk.folder, pause_seconds=1)
     process = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
     read_until(process, "turn_started", "two")

@@ -88,6 +88,7 @@ def test_skill_of_the_project_with_the_same_name_changes_nothing(project: Projec
 
 @pytest.mark.long
 def test_it_resumes_from_the_copy_after_the_original_is_gone(project: Project) -> None:
+    """No short test deletes the catalog of a run."""
     project.plays["integrator"].append(say("done", status="DONE"))
     for role in ROLES[:-1]:
         project.plays[role].append(say(role))
@@ -125,6 +126,7 @@ def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) ->
 
 @pytest.mark.long
 def test_fork_and_a_flow_beside_the_catalog(project: Project) -> None:
+    """No short test forks a run of one catalog file."""
     add_flow(project, ASKED_TWICE, "architect")
     project.plays["architect"] += [say("second"), say("third")]
     project.write_plays()
@@ -168,6 +170,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
 @pytest.mark.long
 @pytest.mark.extensions
 def test_page_starts_runs_with_the_file(project: Project) -> None:
+    """No short test gives the page a catalog file."""
     from codex_multi_role.extensions.web.flow_form import read_flows
     from codex_multi_role.extensions.web.starting import NewRun, RunStarter
 

@@ -47,6 +47,7 @@ def test_moved_name_tells_where_it_is_now(name: str) -> None:
 def test_examples_print_what_they_promise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """No short test runs the examples of the page as a whole."""
     monkeypatch.chdir(tmp_path)
     for title, code in EXAMPLES.items():
         exec(compile(code, title, "exec"), {"__name__": "example"})

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role import Run, RunEvent, RunNotFound, Turn, load_run, runs
 from tests.support.recorded_runs import make_run
-from tests.support.teams import NEVER, TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -78,17 +78,6 @@ def test_killed_run_is_reported_as_killed(tmp_path: Path) -> None:
     past = finished(tmp_path)
     (past.folder / "run.json").write_text(json.dumps({**past.record, "status": "running", "exit_code": None}))
     assert (past.status, past.exit_code) == ("killed", None)
-
-
-@pytest.mark.long
-def test_running_run_is_cancelled_from_outside(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
-    child = team.start("--json")
-    assert child.stdout is not None
-    assert any('"turn_started"' in line for line in child.stdout)
-    load_run(runs_dir=team.runs).cancel()
-    child.communicate(timeout=60)
-    assert load_run(runs_dir=team.runs).status == "interrupted"
 
 
 def test_runs_of_a_missing_folder_are_none(tmp_path: Path) -> None:

@@ -118,13 +118,8 @@ def test_target_that_is_not_there_could_not_run(make_context: MakeContext, targe
 
 
 @pytest.mark.long
-def test_no_tests_is_a_crash(make_context: MakeContext) -> None:
-    result = _of(make_context, "x = 1\n")
-    assert (result["status"], result["crashed"]) == ("no tests", True)
-
-
-@pytest.mark.long
 def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) -> None:
+    """No short test of the measurement reaches the limit of all its tests."""
     slow = "import pytest, time\n@pytest.mark.parametrize('n', range(90))\ndef test_x(n): time.sleep(0.5)\n"
     result = _of(make_context, slow, timeout_seconds=1.5)
     assert (result["status"], result["crashed"], result["exit_code"]) == ("timed out", True, None)
@@ -160,6 +155,7 @@ def test_harm_of_one_test_is_its_own(
 
 @pytest.mark.long
 def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
+    """No short test of the measurement prints megabytes."""
     result = _of(make_context, "def test_x():\n    for _ in range(4): print('x' * 1_000_000)\n    assert False\n")
     assert result["status"] == "failed"
     assert len(json.dumps(result)) < 20_000
@@ -167,6 +163,7 @@ def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None
 
 @pytest.mark.long
 def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
+    """No short test has a plug-in that is loaded by itself."""
     tests = "from sign import sign\ndef test_a(worker_id): assert sign(0) == 'zero', worker_id\n"
     result = _of(make_context, tests, environment=WITH_PLUGINS)
     assert (result["status"], result["passed"], result["failed"]) == ("passed", 1, 0)
@@ -174,6 +171,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
 
 @pytest.mark.long
 def test_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
+    """No short test measures twice."""
     counting = (
         "from pathlib import Path\ndef test_x():\n    assert not Path('mark').exists()\n    Path('mark').touch()\n"
     )
@@ -239,6 +237,7 @@ def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeCon
     ],
 )
 def test_what_another_python_executes_makes_no_wrong_figure(make_context: MakeContext, start: str) -> None:
+    """No short test lets another process execute what is measured."""
     result = _of(make_context, f"import os, subprocess, sys, sign\ndef test_x():\n    {start}\n")
     assert (result["status"], result["coverage"]) == ("crashed", None)
     assert "another Python process" in str(result["reason"])
@@ -246,6 +245,7 @@ def test_what_another_python_executes_makes_no_wrong_figure(make_context: MakeCo
 
 @pytest.mark.long
 def test_another_python_changes_nothing_in_a_whole_figure(make_context: MakeContext) -> None:
+    """No short test starts another Python beside a whole figure."""
     other = "import subprocess, sys\ndef test_other(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
     result = _of(make_context, WHOLE + other)
     assert (result["status"], result["coverage"]) == ("passed", 100.0)

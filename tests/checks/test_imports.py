@@ -70,16 +70,6 @@ def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> 
     assert result["coverage"] is None
 
 
-@pytest.mark.long("checks/test_imports.py::test_original_gives_no_figure")
-def test_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
-    for name, text in {"__init__.py": "", "calc.py": FOO_CALC}.items():
-        (tmp_path / "site" / "foo").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "site" / "foo" / name).write_text(text)
-    result = _result(measure_coverage(shadowed_package(make_context, f"{tmp_path}/site")))
-    assert (result["crashed"], result["coverage"]) == (True, None)
-    assert result["reason"].startswith(f"the tests import foo.calc from {tmp_path}/site/foo/calc.py, which is not lib/")
-
-
 def test_what_is_made_or_installed_is_not_copied(make_context: MakeContext) -> None:
     folders = ("venv", "env", "node_modules", "built", "sub/kept")
     tests = f"""

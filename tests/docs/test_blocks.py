@@ -52,6 +52,7 @@ def test_python_of_page_compiles_and_imports(page: str, block: Block) -> None:
 def test_python_of_reference_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """No short test executes the Python of the reference."""
     [block] = [block for block in blocks("docs/reference/python-api.md") if block.language == "python"]
     monkeypatch.chdir(tmp_path)
     exec(block.text, {})

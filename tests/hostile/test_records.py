@@ -165,6 +165,7 @@ def test_no_command_runs_what_a_run_from_elsewhere_names(elsewhere: Elsewhere) -
 
 @pytest.mark.long
 def test_run_from_elsewhere_is_forked_and_its_owner_needs_no_word(elsewhere: Elsewhere, recorded: Path) -> None:
+    """No short test continues a run from elsewhere."""
     elsewhere.arm_git()
     done = elsewhere.call("fork", "--from", "team")
     assert (done.returncode, elsewhere.ran.exists()) == (1, False), done.stderr

@@ -135,6 +135,7 @@ def test_report_masks_secrets_that_run_folder_keeps_exactly(report: Report, ende
 
 @pytest.mark.long
 def test_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
+    """No short test writes the page of a fork."""
     made = fork(ended.run_id, runs_dir=team.runs, start="team:2", changes={"run_tests": False})
     assert made.page is not None
     report = Report(made.page)
@@ -308,6 +309,7 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
 
 @pytest.mark.long
 def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
+    """No short test writes the page of a parked run, and again when it is resumed."""
     team = solver(tmp_path, [{"id": "sure", "review": "Go on <now>?", "show": "what"}, {"ask": "last"}])
     parked = team.run(flow="own")
     assert (parked.exit_code, parked.page is not None) == (4, True)

@@ -136,6 +136,7 @@ def ground(page: Page) -> int:
 
 @pytest.mark.long
 def test_it_is_light_or_dark_as_the_system_or_the_reader_wants(page: Page) -> None:
+    """No short test looks at colours."""
     page.emulate_media(color_scheme="dark")
     assert ground(page) < 50
     page.emulate_media(color_scheme="light")
@@ -156,14 +157,6 @@ def test_timeline_is_printed_and_navigation_is_not(page: Page) -> None:
     page.emulate_media(media="print")
     expect(page.locator("#lanes .bar").first).to_be_visible()
     expect(page.locator("nav.bar")).to_be_hidden()
-
-
-@pytest.mark.long("presentation/test_report_in_browser.py::test_timeline_is_printed_and_navigation_is_not")
-def test_what_is_open_is_printed(page: Page, tmp_path: Path) -> None:
-    few = len(page.pdf())
-    page.get_by_role("button", name="Open all").click()
-    assert page.locator(".part").count() > 12 * 3
-    assert len(page.pdf()) > few * 2
 
 
 def test_it_fits_a_narrow_screen(page: Page) -> None:

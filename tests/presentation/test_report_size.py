@@ -31,6 +31,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_writing_holds_no_more_than_a_turn(tmp_path: Path) -> None:
+    """No short test measures the memory that writing takes."""
     few, many = (make(tmp_path / str(turns), turns, prompt=WORDS * 4000, answer=WORDS * 1000) for turns in (2, 60))
     assert most_allocated(_write, many.path) - most_allocated(_write, few.path) < MEGABYTE  # both import modules
     assert many.report_path.stat().st_size > 8 * MEGABYTE
@@ -42,6 +43,7 @@ def _write(folder: Path) -> None:
 
 @pytest.mark.long
 def test_thousand_turns_stay_below_15_megabytes_and_note_cuts(thousand: Path) -> None:
+    """No short test writes more than a page may hold."""
     assert 3 * MEGABYTE < thousand.stat().st_size < 15 * MEGABYTE
     report = Report(thousand)
     assert len(report.entries) == TURNS
@@ -54,6 +56,7 @@ def test_thousand_turns_stay_below_15_megabytes_and_note_cuts(thousand: Path) ->
 
 @pytest.mark.long
 def test_thousand_turns_are_searched_and_opened_in_the_browser(browser: Browser, thousand: Path) -> None:
+    """No short test opens a page of a thousand turns."""
     from playwright.sync_api import expect
 
     page = browser.new_page()
