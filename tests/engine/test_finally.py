@@ -15,8 +15,11 @@ from codex_multi_role.steps import check, protection
 from tests.endurance.ledger import recorded_steps
 from tests.support.processes import interrupted
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, warnings, with_flow
+from tests.support.tests_here import tests_here
 
-pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+__all__ = ["tests_here"]
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex", "tests_here"), pytest.mark.real]
 
 CLEAN: Record = {
     "id": "clean",

@@ -26,8 +26,9 @@ def warnings_before_the_first_turn(team: TeamFolder) -> list[str]:
 
 def test_effort_that_the_model_does_not_list_is_a_warning(tmp_path: Path) -> None:
     """Wherever it is set."""
-    roles: dict[str, Record] = {"listed": {"reasoning_effort": "low"}, "high": {"reasoning_effort": "ultra"}}
-    team = TeamFolder(tmp_path, {**roles, "odd": {"codex_config": {"model_reasoning_effort": "banana"}}}, {})
+    odd: Record = {"codex_config": {"model_reasoning_effort": "banana"}}
+    efforts: dict[str, Record] = {"high": {"reasoning_effort": "ultra"}, "listed": {"reasoning_effort": "low"}}
+    team = TeamFolder(tmp_path, {**efforts, "odd": odd}, {})
     with any_model(lambda _: message(DONE)) as served:
         assert team.run(playbook=None, config=served.config, model="gpt-5.5").exit_code == 1
     unlisted = "the model gpt-5.5 does not list the reasoning effort {}; it lists low, medium, high, xhigh"

@@ -27,8 +27,6 @@ def team_of(folder: Path, reader: Record) -> TeamFolder:
     [
         (True, "read-only"),
         (False, "workspace-write"),
-        pytest.param(True, "workspace-write", marks=pytest.mark.long),
-        pytest.param(False, "read-only", marks=pytest.mark.long),
     ],
 )
 def test_next_role_reads_the_analysis_in_its_sandbox(tmp_path: Path, sandbox: str, runs_in_workspace: bool) -> None:

@@ -60,6 +60,7 @@ def commit_all(workspace: Path, disk: Disk) -> None:
 
 @pytest.mark.long
 def test_off_limits_path_is_off_limits_in_any_letter_case(tmp_path: Path, folding: Disk) -> None:
+    """No short test runs a team on a file system that folds names."""
     files = [{"path": path, "content": "handed in"} for path in HANDED_IN]
     shell = {"call": "exec_command", "arguments": {"cmd": MEDDLE}}
     plays = {"writer": [{"steps": [shell, say(files=files)]}]}
@@ -100,26 +101,8 @@ def test_two_spellings_of_one_place_are_one_path(tmp_path: Path, folding: Disk) 
 
 
 @pytest.mark.long
-def test_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, folding: Disk) -> None:
-    meddle = "cd runs/mine; echo x > a; echo x > ../b; cd ../../RUNS/Mine; echo x > c; echo x > Run.json; true"
-    shell = {"call": "exec_command", "arguments": {"cmd": meddle}}
-    files = [{"path": path, "content": "x"} for path in ("runs/x", "Runs/mine/run.json", "fine.txt")]
-    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [{"steps": [shell, say(files=files)]}]})
-    (folding.folder / "project").mkdir()
-    run_there(team, folding, "--workspace", "PROJECT", "--runs-dir", "project/runs", "--run-id", "mine")
-    run = folding.folder / "project/runs/mine"
-    applied = read(run / "writer/turn_001/applied_files.json")
-    assert [entry.get("reason") for entry in applied] == ["unsafe path", "unsafe path", None]
-    assert sorted(path.name for path in run.parent.iterdir()) == [".gitignore", "latest", "mine"]
-    assert {"a", "b", "c"}.isdisjoint(path.name for path in run.iterdir())
-    assert read(run / "run.json")["run_id"] == "mine"
-    assert read(run / "writer/turn_001/turn.json")["recorded"]["changed_paths"] == []
-    assert (folding.folder / "project/fine.txt").read_text() == "x"
-
-
-@pytest.mark.long
 def test_names_that_differ_by_case_in_copy_merge_safely(tmp_path: Path, folding: Disk) -> None:
-    """The copy is next to the runs, on a file system that distinguishes the names."""
+    """No short test merges a copy into a file system that folds names; the copy is on one that does not."""
     lines = ["mkdir TESTS Src .GIT", "echo new > TESTS/new.py", "echo a > Src/a.py", "echo mine > Src/B.PY"]
     shell = {"call": "exec_command", "arguments": {"cmd": "; ".join([*lines, "echo x > .GIT/config"])}}
     team = TeamFolder(

@@ -223,8 +223,7 @@ def test_role_writes_only_the_copy_that_it_works_in(tmp_path: Path, monkeypatch:
     assert (place / "owner").read_text() == str(report.folder / "worktrees")
 
 
-@pytest.mark.parametrize("place", ["workspace", "writable"])
-@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize(("place", "exists"), [("workspace", False), ("writable", True)])
 def test_role_writes_nothing_that_this_user_said(
     place: str, exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,28 +276,24 @@ def repository_that_runs(root: Path, program: str) -> None:
         subprocess.run(["git", "config", name, value], cwd=root, check=True)
 
 
-@pytest.mark.parametrize("allowed", [None, False, True])
-def test_escalation_is_logged_whatever_was_decided(tmp_path: Path, allowed: bool | None) -> None:
-    """It is in the event log and in the turn's record."""
-    reach = f"echo reached > {tmp_path}/outside/precious.txt"
-    asked = command(reach, sandbox_permissions="require_escalated", justification="it must")
-    told = {} if allowed is None else {"auto_approve": {"commands": allowed}}
-    made = team(tmp_path, [asked], [], sandbox="read-only", **told)
+def test_escalation_is_logged_whatever_was_decided(tmp_path: Path) -> None:
+    """It is in the event log and in the turn's record, without secrets."""
+    more = {"sandbox_permissions": "require_escalated", "justification": "it must"}
+    told: dict[str, Record] = {"unsaid": {}, "no": {"auto_approve": {"commands": False}}}
+    told["yes"] = {"auto_approve": {"commands": True}}
+    plays: dict[str, list[Record]] = {
+        name: [{"steps": [command(f"echo ghp_0123456789abcdefghij > {tmp_path}/{name}", **more), say()]}]
+        for name in told
+    }
+    roles = {name: {**EDITOR, "sandbox": "read-only", **keys} for name, keys in told.items()}
+    made = TeamFolder(tmp_path, roles, plays)
     report = made.run()
-    decision = "accept" if allowed else "decline"
-    [event] = made.of_type("approval")
-    assert (event["method"], event["decision"]) == ("item/commandExecution/requestApproval", decision)
-    assert reach in event["detail"]
-    assert read(report.folder / "writer/turn_001/turn.json")["approvals"] == [
-        {name: event[name] for name in ("method", "decision", "detail")}
-    ]
-    assert decision in (report.folder / "writer/events.jsonl").read_text()
-    assert (tmp_path / "outside/precious.txt").read_text() == ("reached\n" if allowed else "precious")
-
-
-def test_secret_in_what_was_asked_for_is_masked(tmp_path: Path) -> None:
-    asked = command("echo ghp_0123456789abcdefghij", sandbox_permissions="require_escalated", justification="it must")
-    report = team(tmp_path, [asked], [], sandbox="read-only").run()
-    [approval] = read(report.folder / "writer/turn_001/turn.json")["approvals"]
-    assert "[redacted]" in approval["detail"]
-    assert "ghp_" not in approval["detail"]
+    events = made.of_type("approval")
+    assert [each["decision"] for each in events] == ["decline", "decline", "accept"]
+    for name, event in zip(told, events, strict=True):
+        assert event["method"] == "item/commandExecution/requestApproval"
+        assert f"echo [redacted] > {tmp_path}/{name}" in event["detail"]
+        asked = {key: event[key] for key in ("method", "decision", "detail")}
+        assert read(report.folder / f"{name}/turn_001/turn.json")["approvals"] == [asked]
+        assert event["decision"] in (report.folder / f"{name}/events.jsonl").read_text()
+        assert (tmp_path / name).exists() == (name == "yes")

@@ -48,6 +48,7 @@ def test_folder_named_like_pattern_works_without_sandbox(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_other_odd_names_work(tmp_path: Path) -> None:
+    """No short test lets a role and its tests work in a folder with a shell's special characters."""
     folder = tmp_path / "it's a{1} ü!#&;$(x)"
     folder.mkdir()
     test = {"path": "test_it.py", "content": "def test_it():\n    pass\n"}

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tests_here import real_pytest, tests_here
 from tests.support.tools import shell
 
-pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+__all__ = ["real_pytest", "tests_here"]
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex", "tests_here"), pytest.mark.real]
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}
@@ -30,14 +33,11 @@ CHEAT = shell("echo 'def test_it(): pass' > tests/test_it.py; echo x > tests/con
 CHEATED = ["tests/conftest.py", "tests/test_it.py"]
 
 
-@pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize("of_flow", [pytest.param(False, marks=pytest.mark.long), True])
-def test_changed_protected_files_are_restored_and_reported(tmp_path: Path, of_flow: bool) -> None:
+@pytest.mark.usefixtures("real_codex", "real_pytest")
+def test_changed_protected_files_are_restored_and_reported(tmp_path: Path) -> None:
     """The role that changed them and the roles that read its result are informed."""
     steps = [{"id": "all", "ask": "*", "max_visits": 2, "next": [{"when": "cycle < 2", "to": "all"}]}]
-    protect: Record = {"protect": ["tests/**"]}
-    of_role = {} if of_flow else protect
-    made = team(tmp_path, [CHEAT, say()], flow={"steps": steps, **(protect if of_flow else {})}, **of_role)
+    made = team(tmp_path, [CHEAT, say()], flow={"steps": steps, "protect": ["tests/**"]})
     report = made.run(flow="own", run_tests=True)
     turn = report.folder / "writer/turn_001"
     assert (made.workspace / "tests/test_it.py").read_text() == RED
@@ -76,20 +76,7 @@ def test_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> None
     assert not made.of_type("protected_restored")
 
 
-@pytest.mark.long
-def test_protected_files_changed_by_others_do_not_affect_tests(tmp_path: Path) -> None:
-    """Here a command step changes them before the tests run."""
-    argv = ["/bin/sh", "-c", f"echo '{GREEN}' > tests/test_it.py"]
-    tamper = {"id": "tamper", "check": "command", "with": {"argv": argv}, "on_error": "skip"}
-    steps = [tamper, {"id": "look", "check": "tests"}]
-    made = team(tmp_path, [], flow={"steps": steps, "protect": ["tests/**"]})
-    report = made.run(flow="own", run_tests=True)
-    assert read(report.folder / "checks/tamper.1/result.json")["status"] == "failed"
-    result = read(report.folder / "tests/001/result.json")
-    assert result["errors"] + result["failed"] == 1
-    assert (made.workspace / "tests/test_it.py").read_text() == RED
-
-
+@pytest.mark.usefixtures("real_pytest")
 def test_tests_that_are_rewritten_while_they_run_are_not_green(tmp_path: Path) -> None:
     code = "import pathlib\npathlib.Path('tests/test_it.py').write_text('def test_it(): pass')\n"
     first = {"path": "test_a.py", "content": f"{code}\ndef test_a():\n    pass\n"}
@@ -154,6 +141,7 @@ def test_with_others_at_work_only_what_is_protected_is_put_back(tmp_path: Path) 
 
 @pytest.mark.long
 def test_tampering_is_reported_even_if_answer_needed_repair(tmp_path: Path) -> None:
+    """No short test changes files in a turn whose answer is repaired; the tests run after it as well."""
     schema = {"type": "object", "required": ["summary"]}
     cheat = {"steps": [CHEAT["steps"][0], {"text": "no object"}], "repairs": [say()]}
     made = team(tmp_path, [cheat], protect=["tests/**"], output_schema=schema)

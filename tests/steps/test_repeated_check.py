@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from tests.support.teams import Record, TeamFolder, say, warnings, with_flow
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 APPENDS = 'import pathlib; log = pathlib.Path("log.txt").open("a"); log.write("once\\n"); log.close()'
-WAITS = "import pathlib, time; time.sleep(0 if pathlib.Path('go').exists() else 60)"
 
 
 def appending(folder: Path, program: str = APPENDS, **keys: object) -> TeamFolder:
@@ -46,28 +43,6 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         assert log(team)[0] == "half"
 
     return run
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
-def test_killed_command_starts_from_the_state_before_it(tmp_path: Path) -> None:
-    team = appending(tmp_path, f"{APPENDS}\n{WAITS}")
-    (team.workspace / "log.txt").write_text("before\n")
-    running = team.start("--flow", "own")
-    end = time.monotonic() + 30
-    while log(team) != ["before", "once"]:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    running.send_signal(signal.SIGKILL)
-    running.communicate(timeout=30)
-    team.write_plays()
-    (team.workspace / "go").touch()
-    (team.workspace / ".gitignore").write_text("go\n")
-    assert team.resume().exit_code == 0
-    assert log(team) == ["before", "once"]
-    [warning] = [each for each in warnings(team.events) if "undone" in each]
-    assert warning.startswith("step log: changes that the interrupted check command left in the workspace were undone")
-    assert "+once" in (team.runs / "latest/checks/log.1/undone.patch").read_text()
 
 
 def test_interrupted_command_starts_from_the_state_before_it(tmp_path: Path, interrupted: Callable[..., None]) -> None:

@@ -7,18 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.host.processes import Family
 from codex_multi_role.host.settings_files import PYPROJECT
-from codex_multi_role.lifecycle.process_guard import PART, end_work_of
+from codex_multi_role.lifecycle.process_guard import end_work_of
 from tests.support.processes import wait_for
 from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons, state, submitted, team
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import command, shell
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 SEARCH, PRICES = "roles/search.yaml", "roles/prices.yaml"
 """It is read even without a catalog beside it."""
+TABLE = "[tool.codex-multi-role]\ntest-sandbox = false\n"
+PROJECT = "[project]\nname = 'shop'\n"
+OF_USER = "mine/codex-multi-role/config.yaml"
+PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}"
+PLANT += "; mkdir -p roles/x; echo x > roles/x/main.yml"
+PLANT += f"; echo 'version: 1' > {SEARCH}; echo 'models: {{}}' > {PRICES}"
+REPOSITORY = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config a.txt"
 
 
 def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -> None:
@@ -33,21 +39,29 @@ def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -
     assert not made.of_type("roles_reloaded")
 
 
-def test_command_cannot_change_or_move_steering_files(tmp_path: Path) -> None:
-    """Steering files are the catalog, role files, prompts, settings and the playbook."""
-    tries = [
-        f"echo evil > {path}"
-        for path in (CATALOG, "roles/reader.yaml", "roles/prompts/p.md", SETTINGS, "playbook.yaml")
-    ]
+@pytest.mark.usefixtures("real_codex")
+def test_command_cannot_change_or_move_steering_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steering files are the catalog, role files, prompts, the playbook, and settings: also those of the user.
+
+    The workspace is above the folder that the run is started in.
+    """
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "mine"))
+    files = {SETTINGS: "cycles: 2\n", PYPROJECT: PROJECT + TABLE, OF_USER: "cycles: 2\n", ".git": "", "sub/a.txt": ""}
+    paths = (CATALOG, "roles/reader.yaml", "roles/prompts/p.md", SETTINGS, "playbook.yaml", PYPROJECT, OF_USER)
+    tries = [f"echo 'yes: true' >> {path}" for path in paths]
     tries += ["mv roles r2", "rm -r roles", "ln -sf /dev/null roles/catalog.yaml", f"mv {SETTINGS} gone", "true"]
     made = team(tmp_path, shell("; ".join(tries)))
-    (tmp_path / SETTINGS).write_text("cycles: 2\n")
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
     before = state(tmp_path)
+    monkeypatch.chdir(tmp_path / "sub")
     made.run()
     assert state(tmp_path) == before
     assert not made.of_type("protected_restored")
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_nested_catalog_cannot_be_moved_with_its_folder(tmp_path: Path) -> None:
     """The catalog is in a subfolder of the workspace. Other files in that subfolder stay writable."""
     made = team(tmp_path, shell("mv config c2; mv config/team config/t2; echo x > config/fine.txt; true"))
@@ -76,6 +90,7 @@ OF_OTHER_TOOLS = (
 )
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("by_command", [False, True])
 def test_no_place_that_next_run_reads_is_written(tmp_path: Path, by_command: bool) -> None:
     """What other tools keep in a folder ``roles`` stays writable."""
@@ -102,37 +117,42 @@ def test_no_place_that_next_run_reads_is_written(tmp_path: Path, by_command: boo
     assert (made.workspace / "linked/roles").readlink() == Path("../conf")
 
 
-PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}"
-PLANT += "; mkdir -p roles/x; echo x > roles/x/main.yml"
-PLANT += f"; echo 'version: 1' > {SEARCH}; echo 'models: {{}}' > {PRICES}"
+CREATED: dict[str, list[str]] = {
+    f"{PLANT}; mkdir -p mine/codex-multi-role; echo 'yes: true' > {OF_USER}": [
+        *(SETTINGS, OF_USER, CATALOG, PRICES, SEARCH),
+    ],
+    "cd a/sub; echo x > roles/catalog.yaml; echo x > codex-multi-role.yaml; echo x > roles/search.yaml": [
+        *(f"a/sub/{SETTINGS}", f"a/sub/{CATALOG}", f"a/sub/{SEARCH}"),
+    ],
+    "mkdir b; cd b; mkdir x y; echo x > x/catalog.yaml; ln -s ../x y/roles": ["b/y/roles"],
+    f"ln -s ../later.yaml {CATALOG}; ln -s later.yaml {SETTINGS}": [SETTINGS, CATALOG],
+    REPOSITORY: ["HEAD"],
+    f"echo '# more' >> {PYPROJECT}; printf '{TABLE}' >> {PYPROJECT}; printf '{TABLE}' > a/{PYPROJECT}": [
+        *(f"a/{PYPROJECT}", PYPROJECT),
+    ],
+}
+"""By a command of a turn: the paths that steer a run, or make a repository. What else it wrote stays."""
 
 
-@pytest.mark.parametrize("has_roles", [False, True])
-def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path, has_roles: bool) -> None:
-    made = team(tmp_path, shell(PLANT), kind=TeamFolder)
-    if has_roles:
-        (made.workspace / "roles/x").mkdir()
-        (made.workspace / "roles/x/tasks.yml").write_text("- ansible: yes\n")
-    report = made.run()
-    left = {"roles/x/main.yml", *(["roles/x/tasks.yml"] if has_roles else [])}
-    assert set(state(made.workspace)) == left
-    removed = read(report.folder / "writer/turn_001/turn.json")["protected_restored"]
-    assert removed == [SETTINGS, CATALOG, PRICES, SEARCH]
-    assert "test_sandbox" in (report.folder / "writer/turn_001/protected.patch").read_text()
-
-
-TABLE = "[tool.codex-multi-role]\ntest-sandbox = false\n"
-PROJECT = "[project]\nname = 'shop'\n"
-
-
-def test_pyproject_with_settings_is_off_limits(tmp_path: Path) -> None:
-    play: Record = {"steps": [command(f"echo x >> {PYPROJECT}; true"), submitted(PYPROJECT, f"sub/{PYPROJECT}")]}
-    made = team(tmp_path, play)
-    (tmp_path / PYPROJECT).write_text(PROJECT + TABLE)
-    before = state(tmp_path)
-    report = made.run()
-    assert reasons(report.folder) == {PYPROJECT: "unsafe path", f"sub/{PYPROJECT}": None}
-    assert state(tmp_path) == {**before, f"sub/{PYPROJECT}": EVIL.encode()}
+@pytest.mark.usefixtures("real_codex")
+def test_what_would_steer_the_next_run_is_removed_after_the_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "workspace/mine"))
+    made = team(tmp_path, *map(shell, CREATED), kind=TeamFolder)
+    files = {"roles/x/tasks.yml": "- ansible: yes\n", "a/sub/roles/x/main.yml": "", PYPROJECT: PROJECT}
+    for path, text in files.items():
+        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (made.workspace / path).write_text(text)
+    report = made.run(cycles=len(CREATED))
+    folders = [report.folder / f"writer/turn_{number:03d}" for number in range(1, len(CREATED) + 1)]
+    assert [read(each / "turn.json")["protected_restored"] for each in folders] == [*CREATED.values()]
+    left = state(made.workspace)
+    others = ("roles/x/tasks.yml", "roles/x/main.yml", "a/sub/roles/x/main.yml", "b/x/catalog.yaml", "config", "a.txt")
+    assert set(left) == {*others, PYPROJECT}
+    assert left[PYPROJECT] == f"{PROJECT}# more\n".encode()
+    for folder in (folders[0], folders[-1]):
+        assert "test" in (folder / "protected.patch").read_text()
 
 
 def test_settings_that_a_role_submits_in_pyproject_are_refused(tmp_path: Path) -> None:
@@ -144,55 +164,6 @@ def test_settings_that_a_role_submits_in_pyproject_are_refused(tmp_path: Path) -
     unsafe = {PYPROJECT: "unsafe path", "link.toml": "unsafe path"}
     assert reasons(report.folder) == {**unsafe, "other.toml": None, f"a/{PYPROJECT}": None}
     assert (tmp_path / PYPROJECT).read_text() == PROJECT
-
-
-def test_settings_that_a_command_adds_to_pyproject_are_cut_out(tmp_path: Path) -> None:
-    """What else the command wrote there stays. A file with nothing but settings is removed."""
-    script = f"echo '# more' >> {PYPROJECT}; printf '{TABLE}' >> {PYPROJECT}; mkdir a; printf '{TABLE}' > a/{PYPROJECT}"
-    made = team(tmp_path, shell(script))
-    (tmp_path / PYPROJECT).write_text(PROJECT)
-    before = state(tmp_path)
-    report = made.run()
-    assert state(tmp_path) == {**before, PYPROJECT: f"{PROJECT}# more\n".encode()}
-    turn = report.folder / "writer/turn_001"
-    assert read(turn / "turn.json")["protected_restored"] == [f"a/{PYPROJECT}", PYPROJECT]
-    assert "test-sandbox" in (turn / "protected.patch").read_text()
-
-
-@pytest.mark.parametrize("exists", [False, True])
-def test_settings_of_the_user_in_the_workspace_are_off_limits(
-    tmp_path: Path, exists: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    path = tmp_path / "config/codex-multi-role/config.yaml"
-    path.parent.mkdir(parents=True)
-    if exists:
-        path.write_text("cycles: 2\n")
-    name = str(path.relative_to(tmp_path))
-    made = team(tmp_path, {"steps": [command(f"echo 'yes: true' > {name}; true"), submitted(name)]})
-    before = state(tmp_path)
-    assert reasons(made.run().folder) == {name: "unsafe path"}
-    assert state(tmp_path) == before
-
-
-def test_settings_above_the_current_folder_are_off_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workspace is the folder above, too."""
-    (tmp_path / ".git").touch()
-    (tmp_path / "sub").mkdir()
-    (tmp_path / SETTINGS).write_text("cycles: 2\n")
-    made = team(tmp_path, shell(f"echo 'yes: true' > {SETTINGS}; true"))
-    monkeypatch.chdir(tmp_path / "sub")
-    made.run()
-    assert (tmp_path / SETTINGS).read_text() == "cycles: 2\n"
-
-
-def test_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> None:
-    made = team(
-        tmp_path, shell(f"mkdir -p roles; ln -s ../later.yaml {CATALOG}; ln -s later.yaml {SETTINGS}"), kind=TeamFolder
-    )
-    made.run()
-    assert not list((made.workspace / "roles").glob("cat*"))
-    assert not (made.workspace / SETTINGS).is_symlink()
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -226,21 +197,27 @@ def test_check_cannot_write_it_either(tmp_path: Path) -> None:
     assert read(report.folder / "checks/run.1/result.json")["protected_restored"] == [SETTINGS]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
+    """Nor a repository."""
     script = (
-        f"echo evil > roles/reader.yaml; rm {CATALOG}; ln -s evil roles/link.yaml; echo x > {SETTINGS}; echo x > a.txt"
+        f"echo evil > roles/reader.yaml; rm {CATALOG}; ln -s evil roles/link.yaml; echo x > {SETTINGS}; "
+        f"echo x > a.txt; mkdir sub; cd sub; {REPOSITORY}; touch objects/x refs/x"
     )
     play: Record = {"steps": [command(script), submitted("roles/b.yaml", "b.txt")]}
     made = with_flow(team(tmp_path, play), {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]})
     before = state(tmp_path)
     report = made.run(flow="own")
     assert reasons(report.folder) == {"roles/b.yaml": "unsafe path", "b.txt": None}
-    assert state(tmp_path) == {**before, "a.txt": b"x\n", "b.txt": EVIL.encode()}
     [merged] = made.of_type("copy_merged")
     conflicts = {entry["path"]: entry["kind"] for entry in merged["conflicts"]}
-    assert conflicts == {CATALOG: "off limits"}  # the others were new, and removed after the turn
+    assert conflicts == {CATALOG: "off limits", "sub/refs/x": "off limits"}  # the others were new, and removed
+    left = {path: text for path, text in state(tmp_path).items() if not path.startswith("sub/")}
+    assert left == {**before, "a.txt": b"x\n", "b.txt": EVIL.encode()}
+    assert not {"HEAD", "objects", "refs"} <= {path.name for path in (tmp_path / "sub").iterdir()}
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> None:
     made = team(
         tmp_path, shell("rm roles; mkdir roles; echo evil > roles/catalog.yaml; echo evil > shared/reader.yaml; true")
@@ -253,6 +230,7 @@ def test_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> Non
     assert state(tmp_path) == before
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_catalog_in_workspace_root_leaves_other_files_writable(tmp_path: Path) -> None:
     tries = (
         "echo evil > catalog.yaml; echo evil > planner.yaml; mkdir flows; echo evil > flows/cycles.yaml; echo x > a.txt"
@@ -314,43 +292,4 @@ def test_pyproject_left_by_killed_run_loses_its_settings(tmp_path: Path) -> None
     assert (run / "set_aside" / PYPROJECT).read_text() == PROJECT + TABLE
 
 
-def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> None:
-    """The guard of the run was also killed, so it has set nothing aside."""
-    made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
-    (made.workspace / ".gitignore").write_text(f"{SETTINGS}\nroles/\n")  # what is ignored is in no snapshot
-    process = made.start()
-    wait_for(made.workspace / "roles/x/main.yml")
-    Family.of_run((made.runs / "latest").resolve(), PART).kill()
-    process.kill()
-    process.communicate(timeout=20)
-    made.plays["writer"] = [say()]
-    made.write_plays()
-    report = made.resume(playbook=str(made.playbook))
-    assert report.outcome == "cycles_used_up", report
-    assert set(state(made.workspace)) == {".gitignore", "roles/x/main.yml"}
-
-
 REPOSITORY = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config a.txt"
-
-
-def test_repository_made_by_command_is_undone_after_turn(tmp_path: Path) -> None:
-    """A command turns the workspace into a bare git repository. HEAD is removed after the turn, so git does not
-    recognize it.
-    """
-    made = team(tmp_path, shell(REPOSITORY), kind=TeamFolder)
-    made.run()
-    assert set(state(made.workspace)) == {"config", "a.txt"}
-    assert made.of_type("protected_restored")[0]["paths"] == ["HEAD"]
-
-
-def test_copy_brings_no_repository_back(tmp_path: Path) -> None:
-    script = f"mkdir sub; cd sub; {REPOSITORY}; touch objects/x refs/x"
-    made = with_flow(
-        team(tmp_path, shell(script), kind=TeamFolder),
-        {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]},
-    )
-    made.run(flow="own")
-    [merged] = made.of_type("copy_merged")
-    assert [entry["kind"] for entry in merged["conflicts"]] == ["off limits"]
-    found = {path.name for path in (made.workspace / "sub").iterdir()}
-    assert not {"HEAD", "objects", "refs"} <= found

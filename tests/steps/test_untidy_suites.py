@@ -19,11 +19,10 @@ pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
 CELLS = list(cells())
 ROLE: Record = {"sandbox": "workspace-write", "behaviors": {"can_finish": True}}
-LONG = pytest.mark.long("steps/test_untidy_suites.py::test_cell_in_gate")
 
 
 def test_table_is_complete() -> None:
-    assert len(CELLS) == len(SUITES) * len(KINDS) >= 96
+    assert len(CELLS) == len(SUITES) * len(KINDS) >= 80
     assert [cell.name for cell in CELLS[:: len(KINDS)]] == [*SUITES]
 
 
@@ -78,7 +77,8 @@ def test_cell_in_gate(tmp_path: Path, cell: Cell) -> None:
     assert not differences(tmp_path, cell)
 
 
-@LONG
+@pytest.mark.long
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if not cell.in_gate], ids=str)
 def test_every_other_cell(tmp_path: Path, cell: Cell) -> None:
+    """What the gate's cells leave out: pytest's plug-ins, litter, flaky and moved tests under each of the changes."""
     assert not differences(tmp_path, cell)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 from pathlib import Path
 
@@ -12,8 +11,11 @@ import pytest
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tests_here import real_pytest, tests_here
 
-pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+__all__ = ["real_pytest", "tests_here"]
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex", "tests_here"), pytest.mark.real]
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
 GOOD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 2\n"}
@@ -31,13 +33,10 @@ def take_back(folder: Path, workspace: Path) -> None:
     subprocess.run(command, cwd=workspace, check=True, capture_output=True)
 
 
-@pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize("repository", [pytest.param(False, marks=pytest.mark.long), True])
-def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path, repository: bool) -> None:
+def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path) -> None:
     team = writer(tmp_path, {"path": "src/a.txt", "content": "new\n"}, {"path": "old.txt", "content": "changed\n"})
     (team.workspace / "old.txt").write_text("as it was\n")
-    if repository:
-        subprocess.run(["git", "init", "-q"], cwd=team.workspace, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=team.workspace, check=True)
     report = team.run()
     assert (team.workspace / "src/a.txt").read_text() == "new\n"
     applied = read(report.folder / "writer/turn_001/applied_files.json")
@@ -75,38 +74,15 @@ def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> Non
     assert list(team.workspace.iterdir()) == []
 
 
-def test_tests_run_after_a_change_and_their_result_is_passed_on(tmp_path: Path) -> None:
-    team = writer(tmp_path, BAD_TEST, then=say(status="CONTINUE"))
-    report = team.run(run_tests=True)
-    result = read(report.folder / "tests/001/result.json")
-    assert (result["status"], result["failed"]) == ("failed", 1)
-    prompt = (report.folder / "reader/turn_001/prompt.txt").read_text()
-    assert "assert 1 + 1 == 3" in prompt
-    assert (report.folder / "tests/001/pytest_rc.txt").read_text().strip() == "1"
-
-
-@pytest.mark.long
-def test_tests_run_after_a_change_whose_turn_needed_a_repair(tmp_path: Path) -> None:
-    """A turn whose last message is lost is repaired; what it had changed was then never tested."""
-    patch = "*** Begin Patch\n*** Add File: test_sum.py\n+def test_sum():\n+    assert 1 + 1 == 3\n*** End Patch"
-    role: Record = {"prompt_flags": {"allow_write": True}, "behaviors": {"can_finish": True}}
-    done = say(status="DONE")
-    team = TeamFolder(
-        tmp_path, {"one": role}, {"one": [{"steps": [{"patch": patch}, {"text": "?"}], "repairs": [done]}]}
-    )
-    report = team.run(run_tests=True)
-    assert [turn[2] for turn in team.turns()] == ["invalid_reply", "completed"]
-    assert (report.exit_code, report.outcome) == (1, "tests_failed")
-
-
 def test_done_with_failing_tests_is_not_success(tmp_path: Path) -> None:
     report = writer(tmp_path, BAD_TEST).run(run_tests=True)
     assert (report.status, report.outcome, report.exit_code) == ("ended", "tests_failed", 1)
     assert "tests/001" in report.reason
 
 
+@pytest.mark.usefixtures("real_pytest")
 def test_done_with_passing_tests_is_success_and_keeps_results(tmp_path: Path) -> None:
-    """The result of each test run is kept."""
+    """The result of each test run is kept, and the next role gets it."""
     roles = {"writer": WRITER, "reader": {"behaviors": {"can_finish": True}}}
     plays = {
         "writer": [say(files=[BAD_TEST]), say(files=[GOOD_TEST])],
@@ -114,6 +90,8 @@ def test_done_with_passing_tests_is_success_and_keeps_results(tmp_path: Path) ->
     }
     report = TeamFolder(tmp_path, roles, plays).run(run_tests=True, cycles=2)
     assert (report.outcome, report.exit_code) == ("done", 0)
+    assert "assert 1 + 1 == 3" in (report.folder / "reader/turn_001/prompt.txt").read_text()
+    assert (report.folder / "tests/001/pytest_rc.txt").read_text().strip() == "1"
     assert [read(report.folder / f"tests/00{number}/result.json")["status"] for number in (1, 2)] == [
         "failed",
         "passed",
@@ -126,7 +104,7 @@ def test_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> No
     assert report.exit_code == 0
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.mark.usefixtures("real_codex", "real_pytest")
 def test_roles_and_tests_cannot_write_to_runs_folder(tmp_path: Path) -> None:
     forged = "*** Begin Patch\n*** Add File: runs/forged.txt\n+passed\n*** End Patch"
     attempt = {"cmd": "echo passed > runs/forged.txt; echo fine > fine.txt"}
@@ -142,22 +120,6 @@ def test_roles_and_tests_cannot_write_to_runs_folder(tmp_path: Path) -> None:
     assert [(event["method"], event["decision"]) for event in team.of_type("approval")] == [
         ("item/fileChange/requestApproval", "decline")
     ]
-
-
-def test_tests_of_a_model_cannot_reach_out_of_their_sandbox(tmp_path: Path) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    code = (
-        "import pathlib, pytest, socket\n"
-        "def test_files():\n"
-        f"    with pytest.raises(OSError):\n        pathlib.Path({str(tmp_path / 'escaped')!r}).write_text('x')\n"
-        "def test_network():\n"
-        f"    with pytest.raises(OSError):\n        socket.create_connection({listener.getsockname()!r}, 2)\n"
-        "def test_secrets():\n    import os\n    assert 'MY_API_KEY' not in os.environ\n"
-    )
-    with listener:
-        report = writer(tmp_path, {"path": "test_it.py", "content": code}).run(run_tests=True)
-    assert read(report.folder / "tests/001/result.json")["passed"] == 3
-    assert not (tmp_path / "escaped").exists()
 
 
 def test_long_analysis_moves_to_its_own_file(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ broken = partial(Breakage, 3)
 PATHS = "workspace/test_paths.py"
 PYTHONS = "hostile/test_started_pythons.py"
 CONTAINMENT = "steps/test_containment.py"
-NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
 SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
 NOT_THE_RUNS = "steps/test_workspace_changes.py::test_roles_and_tests_cannot_write_to_runs_folder"
 HARMLESS_SETTING = "analytics.enabled=false"
@@ -260,7 +259,7 @@ OUTSIDE = (
     broken(
         "models' tests run in the sandbox",
         replaced(sandbox_of_tests, lambda *_: no_sandbox),
-        (NO_TESTS_OUT, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
+        (f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",),
     ),
     broken(
         "they write nowhere else",
@@ -296,13 +295,13 @@ OUTSIDE = (
         replaced(_decide, lambda decide, allowed: decide(True)),
         (
             "codex/test_approvals.py::test_default_policy_declines",
-            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[False]",
+            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
         ),
     ),
     broken(
         "a role's YAML grants nothing by default",
         constant(AutoApprove, "commands", True),
-        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[None]",),
+        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
     ),
     broken(
         "a request to leave the sandbox is in the log",

@@ -66,7 +66,7 @@ STEERING = (
         "in subfolders, too",
         returns(existing_anywhere, list[str]()),
         (
-            "steps/test_nested_starts.py::test_what_a_command_creates_is_removed_after_the_turn",
+            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
             "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
         ),
     ),
@@ -79,16 +79,16 @@ STEERING = (
         "no command adds settings to a pyproject.toml, or changes those in it",
         returns(holds_settings, False),
         (
-            f"{STEERS}::test_pyproject_with_settings_is_off_limits",
-            f"{STEERS}::test_settings_that_a_command_adds_to_pyproject_are_cut_out",
+            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
         ),
     ),
     broken(
         "the user's settings are, too",
         returns(user_file, Path("/nowhere")),
         (
-            f"{STEERS}::test_settings_of_the_user_in_the_workspace_are_off_limits[False]",
-            f"{STEERS}::test_settings_of_the_user_in_the_workspace_are_off_limits[True]",
+            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
         ),
     ),
     broken(
@@ -102,7 +102,7 @@ STEERING = (
     broken(
         "a killed turn's is removed, too",
         returns(RunRecord.assume_absent_since_kill, None),
-        (f"{STEERS}::test_files_of_killed_turn_are_removed_after_next_turn",),
+        ("steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",),
     ),
     broken(
         "a reload never widens rights",
@@ -122,7 +122,7 @@ STEERING = (
         returns(is_repository, False),
         (
             f"{REPOSITORIES}::test_last_piece_is_refused_whatever_it_is_and_in_any_case",
-            f"{STEERS}::test_copy_brings_no_repository_back",
+            f"{STEERS}::test_copy_brings_none_of_it_back",
         ),
     ),
 )

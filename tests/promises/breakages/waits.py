@@ -184,7 +184,7 @@ WAITS = (
     broken(
         "a signal to stop is heard",
         replaced(Session._wait, lambda wait, self, ending, parts, stop: wait(self, ending, parts, Stop(lambda: None))),
-        ("engine/test_resume.py::test_after_a_stop_signal[2]",),
+        ("engine/test_resume.py::test_after_a_stop_signal",),
     ),
     broken(
         "a process that has the number of an earlier one is ended as well",
