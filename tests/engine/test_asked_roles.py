@@ -60,10 +60,3 @@ def test_invalid_role_file_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "roles/guest.yaml").write_text("name: guest\nprompt: x\n")
     with pytest.raises(DefinitionError, match=r'guest\.yaml:\d+:1: unknown key "prompt"'):
         team.run(flow="own")
-
-
-@pytest.mark.parametrize("name", ["catalog", "nobody"])
-def test_role_without_a_file_is_unknown(tmp_path: Path, name: str) -> None:
-    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"id": "ask", "ask": name}]})
-    with pytest.raises(DefinitionError, match=f'unknown role "{name}"'):
-        team.run(flow="own")

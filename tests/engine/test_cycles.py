@@ -76,15 +76,6 @@ def test_invalid_answer_is_asked_for_again_on_the_same_thread(tmp_path: Path) ->
     assert report.totals["repairs"] == 1
 
 
-def test_answers_are_held_against_the_roles_schema(tmp_path: Path) -> None:
-    schema = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["good", "bad"]}}}
-    plays = {"one": [{"json": {"verdict": "maybe"}, "repairs": [{"json": {"verdict": "good"}}]}]}
-    team = TeamFolder(tmp_path, {"one": {"output_schema": schema}}, plays)
-    report = team.run()
-    assert [turn[2] for turn in team.turns()] == ["invalid_reply", "completed"]
-    assert "maybe" in (report.folder / "one/turn_002/prompt.txt").read_text()
-
-
 def test_role_without_valid_answer_fails_run_and_keeps_state(tmp_path: Path) -> None:
     """The state has the answers of the earlier roles."""
     wrong = {"text": "no", "repairs": [{"text": "still no"}]}

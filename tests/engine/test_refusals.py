@@ -108,23 +108,6 @@ def test_tolerated_refusal_is_step_error_and_next_roles_input(tmp_path: Path) ->
     assert [event["reason"] for event in team.of_type("role_skipped")] == [f"role one declined: {REASON}"]
 
 
-def test_refusal_is_tried_again_where_a_failure_is(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED, say()]})
-    steps = [{"ask": "one", "retry": {"attempts": 2, "backoff_seconds": 0}}]
-    assert with_flow(team, {"steps": steps}).run(flow="own").exit_code == 0
-    assert team.turns() == [("one", 1, "declined"), ("one", 2, "completed")]
-
-
-def test_refused_item_is_a_failed_one(tmp_path: Path) -> None:
-    item = {"choose": [{"when": "'bad' in prompt", **DECLINED}, say()]}
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [item, item]})
-    ends = [{"when": f"steps.each.failed == 1 and steps.each.results[1].error == '{REASON}'", "end": "one_of_two"}]
-    step = {"id": "each", "ask": "one", "for_each": ["good", "bad"], "on_error": "skip", "next": ends}
-    report = with_flow(team, {"steps": [step]}).run(flow="own")
-    assert report.outcome == "one_of_two"
-    assert [entry["status"] for entry in team.of_type("turn_ended")].count("declined") == 1
-
-
 def test_refusal_of_an_item_does_not_answer(tmp_path: Path) -> None:
     """The next role gets how the item ended, as of one that did not answer; the role's latest answer stays."""
     steps = [

@@ -64,15 +64,6 @@ def test_run_parks_until_answered_and_follows_the_answer(
     assert team.of_type("review_answered") == []
 
 
-def test_answer_is_final(tmp_path: Path) -> None:
-    team = reviewed(tmp_path)
-    team.run(flow="own")
-    answer(team, False, "bad")
-    with pytest.raises(UsageError, match=r"ok\.1 was rejected"):
-        answer(team, True)
-    assert team.resume().outcome == "refused"
-
-
 def test_yes_approves_and_a_run_remembers_it(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
     report = team.run(flow="own", yes=True)
@@ -121,12 +112,6 @@ def test_first_of_two_answers_holds(tmp_path: Path) -> None:
     report = codex_multi_role.run(team.options(flow="own"), team.events.append, ask)
     assert report.outcome == "refused"
     assert [event["comment"] for event in team.of_type("review_answered")] == ["first"]
-
-
-def test_whoever_is_there_may_leave_it_open(tmp_path: Path) -> None:
-    team = reviewed(tmp_path)
-    assert codex_multi_role.run(team.options(flow="own"), ask_person=lambda *_: None).exit_code == 4
-    assert asked(team)["answer"] is None
 
 
 def test_what_no_file_can_hold_does_not_make_it_another_question(tmp_path: Path) -> None:

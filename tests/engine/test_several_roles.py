@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, say, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -91,14 +91,6 @@ def test_role_outside_the_list_is_a_failure_of_its_item_and_no_wrong_usage(tmp_p
     assert (report.exit_code, "must be one of python, web, not 'rust'" in report.reason) == (3, True)
     team = chosen(tmp_path / "goes", {"role": "rust"}, {"role": "web"}, **given, on_error="skip")
     assert team.run(flow="own").exit_code == 0
-
-
-def test_killed_or_parked_run_keeps_what_roles_answered(tmp_path: Path) -> None:
-    team = panel(tmp_path, PANEL, {"id": "ok", "review": "Good?"}, CHAIR)
-    assert team.run(flow="own").exit_code == 4
-    assert team.resume(yes=True).exit_code == 0
-    assert [role for role, *_ in team.turns()] == ["chair"]
-    assert read(team.runs / "latest/run.json")["totals"]["turns"] == 4
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.checks.tools.ask_user import NO_WORDS, NOBODY
-from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder import Answer, Question
 from tests.support.processes import interrupted
 from tests.support.reviews import answer, asked, summary, until_over
@@ -134,14 +133,6 @@ def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     (warning,) = team.of_type("warning")
     assert "one: its conversation keeps the tools it started with (ask_user)" in warning["message"]
     assert summary(team) == "the tool ask_user is no longer available to this role"
-
-
-def test_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
-    team = asking(tmp_path, tools=["ask_usr"])
-    with pytest.raises(DefinitionError) as caught:
-        team.run()
-    assert str(caught.value).endswith('role one: tools[0]: unknown tool "ask_usr"; did you mean "ask_user"?')
-    assert not team.runs.exists()
 
 
 PLAN: Record = {"call": "write_todos", "arguments": {"todos": [{"id": "T1", "content": "look"}]}}

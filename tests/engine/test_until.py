@@ -56,12 +56,6 @@ def test_result_that_is_never_met_is_bad_and_failed_items_are_results(tmp_path: 
     assert race(tmp_path / "goes", POOR, failing, POOR, next=[route]).run(flow="own").exit_code == 0
 
 
-def test_failed_item_does_not_keep_the_condition_from_being_met(tmp_path: Path) -> None:
-    team = race(tmp_path, {"fault": {"status": 400}}, GOOD, POOR, concurrency=1)
-    assert team.run(flow="own").exit_code == 0
-    assert states(team) == ["ended", "ended", "skipped"]
-
-
 def test_stopped_run_decides_the_same(tmp_path: Path) -> None:
     """The stop comes after the decision, in the step behind it; nothing of the race is asked again."""
     team = race(tmp_path, POOR, GOOD, NEVER)

@@ -81,10 +81,6 @@ def test_python_that_imports_the_users_tree_is_a_warning(tmp_path: Path) -> None
     assert len(differences(definitions, RunFolder(team.runs / "r1"))) == 1
 
 
-def test_run_without_a_worktree_names_no_source(tmp_path: Path) -> None:
-    assert "source_workspace" not in read(_team(tmp_path).run().folder / "run.json")
-
-
 def test_worktree_that_cannot_be_made_is_refused_before_the_run(tmp_path: Path) -> None:
     team = _team(tmp_path)
     assert "the branch main already exists" in str(_refused(team, branch="main"))

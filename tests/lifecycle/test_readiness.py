@@ -6,8 +6,6 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.dry_run import dry_run
-from tests.support.catalogs import begin
-from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -26,16 +24,6 @@ def test_missing_input_file_stops_before_there_is_a_run(tmp_path: Path) -> None:
             start(flow="own", inputs={"target": "sing.py"})
     assert not team.runs.exists()
     assert team.run(flow="own", inputs={"target": "sign.py"}).exit_code == 0
-
-
-@pytest.mark.extensions
-def test_missing_target_of_testgen_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    begin("tests")
-    done = console("--playbook", "testgen", "--input", "target=sign.py", folder=tmp_path)
-    assert done.returncode == 2
-    assert "error: flow testgen: the input target is not in the workspace: " in done.stderr
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

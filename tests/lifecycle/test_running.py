@@ -68,16 +68,6 @@ def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
-def test_what_goes_wrong_later_is_reported(tmp_path: Path) -> None:
-    team = team_of_two(tmp_path)
-    report = team.run(config=("model_provider=nowhere",), playbook=None)
-    assert (report.status, report.exit_code) == ("failed", 3)
-    assert read(report.folder / "run.json")["reason"] == report.reason
-    assert team.events[-1]["type"] == "run_ended"
-
-
 def test_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
 
@@ -120,8 +110,6 @@ def test_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkey
     assert [event["resumed"] for event in again if event["type"] == "role_started"] == [True, True]
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     reports: list[RunReport] = []
     for number in (1, 2):
@@ -132,8 +120,6 @@ def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     assert [report.outcome for report in reports] == ["cycles_used_up", "cycles_used_up"]
 
 
-@pytest.mark.real
-@pytest.mark.usefixtures("real_codex")
 def test_child_processes_of_caller_are_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         team_of_two(tmp_path).run()

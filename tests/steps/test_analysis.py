@@ -10,7 +10,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.steps.ask import MAX_ANALYSIS_CHARACTERS, with_analyses
 from tests.support.teams import Record, TeamFolder, read, say
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 TEXT = "# Why\n\nBecause of the analysis."
 RUN = "the-run"
@@ -22,22 +22,19 @@ def team_of(folder: Path, reader: Record) -> TeamFolder:
     return TeamFolder(folder, {"one": {}, "two": reader}, {"one": [say(analysis_md=TEXT)], "two": [{"steps": steps}]})
 
 
-@pytest.mark.parametrize(
-    ("runs_in_workspace", "sandbox"),
-    [
-        (True, "read-only"),
-        (False, "workspace-write"),
-    ],
-)
-def test_next_role_reads_the_analysis_in_its_sandbox(tmp_path: Path, sandbox: str, runs_in_workspace: bool) -> None:
-    team = team_of(tmp_path, {"sandbox": sandbox})
-    team.run(run_id=RUN, **({"workspace": tmp_path} if runs_in_workspace else {}))
+@pytest.mark.usefixtures("real_codex")
+def test_next_role_reads_the_analysis_in_its_sandbox(tmp_path: Path) -> None:
+    team = team_of(tmp_path, {"sandbox": "read-only"})
+    team.run(run_id=RUN, workspace=tmp_path)
     path = team.runs / RUN / "one" / "turn_001" / "analysis.md"
     assert f'"analysis_md_path": "{path}"' in (team.runs / RUN / "two/turn_001/prompt.txt").read_text()
     assert TEXT in (team.runs / RUN / "two/turn_001/items_text.md").read_text()
-    assert read(team.runs / RUN / "one/turn_001/handoff.json")["analysis_md_path"] == "one/turn_001/analysis.md"
+    assert path.read_text() == TEXT
+    handoff = {"summary": "fine", "analysis_md_path": "one/turn_001/analysis.md"}
+    assert read(team.runs / RUN / "one/turn_001/handoff.json") == handoff
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_role_in_a_copy_of_the_workspace_reads_the_analysis(tmp_path: Path) -> None:
     team = team_of(tmp_path, {"sandbox": "workspace-write"})
     flow = "name: copied\nsteps:\n  - {id: a, ask: one}\n  - {id: b, ask: two, isolate: worktree}\n"
@@ -47,6 +44,7 @@ def test_role_in_a_copy_of_the_workspace_reads_the_analysis(tmp_path: Path) -> N
     assert TEXT in (team.runs / RUN / "two/turn_001/items_text.md").read_text()
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_role_without_commands_gets_the_text_itself(tmp_path: Path) -> None:
     team = team_of(tmp_path, {"prompt_flags": {"allow_tools": False}})
     team.run(run_id=RUN)

@@ -122,13 +122,6 @@ def test_roles_and_tests_cannot_write_to_runs_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_long_analysis_moves_to_its_own_file(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(analysis_md="# Long\n\ntext")]})
-    folder = team.run().folder / "one/turn_001"
-    assert (folder / "analysis.md").read_text() == "# Long\n\ntext"
-    assert read(folder / "handoff.json") == {"summary": "fine", "analysis_md_path": "one/turn_001/analysis.md"}
-
-
 HOPELESS = ["x" * 256, "x" * 5000, "é" * 128, "a/" * 2500 + "b", "nul\0.txt", "d/" + "y" * 300, "d/", ""]
 
 

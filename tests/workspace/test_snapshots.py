@@ -24,6 +24,7 @@ pytestmark = pytest.mark.real
 
 Contents = dict[str, bytes]
 SECONDS = 20.0
+LATE = "git init took longer"
 _contents = partial(files_of, without=(".git", "runs"))
 
 
@@ -121,36 +122,23 @@ def _files_of_git(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in found if FOLDER not in path.parts}
 
 
-def test_patch_can_be_read_by_people(tmp_path: Path) -> None:
+def test_patch_names_lines_and_counts_what_has_changed(tmp_path: Path) -> None:
     _with_line_end_attributes(tmp_path)
-    snapshots = _snapshots(tmp_path)
-    before = snapshots.take()
-    _change(tmp_path)
-    patch = snapshots.patch(before, snapshots.take())
-    assert b"--- a/text.txt\n+++ b/text.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+changed\n three\n" in patch
-    assert b"GIT binary patch" in patch
-
-
-def test_lines_are_counted_except_in_binary_files(tmp_path: Path) -> None:
-    _fill(tmp_path)
-    snapshots = _snapshots(tmp_path)
-    before = snapshots.take()
-    _change(tmp_path)
-    (tmp_path / "a tab\there").write_text("one\n")
-    counts = {path: lines for path, *lines in snapshots.line_counts(before, snapshots.take())}
-    assert counts["text.txt"] == [2, 1]
-    assert counts["binary.dat"] == [None, None]
-    assert counts["a tab\there"] == [1, 0]
-
-
-def test_changed_paths(tmp_path: Path) -> None:
-    _fill(tmp_path)
     snapshots = _snapshots(tmp_path)
     before = snapshots.take()
     assert snapshots.changed_paths(before, snapshots.take()) == []
     _change(tmp_path)
-    changed = snapshots.changed_paths(before, snapshots.take())
-    assert set(changed) == {
+    (tmp_path / "a tab\there").write_text("one\n")
+    after = snapshots.take()
+    patch, counts = (
+        snapshots.patch(before, after),
+        {path: tuple(n) for path, *n in snapshots.line_counts(before, after)},
+    )
+    assert b"--- a/text.txt\n+++ b/text.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+changed\n three\n" in patch
+    assert b"GIT binary patch" in patch
+    assert counts.items() >= {"crlf.txt": (2, 1), "binary.dat": (None, None), "a tab\there": (1, 0)}.items()
+    changed = {
+        "a tab\there",
         "binary.dat",
         "crlf.txt",
         "deep/er/x.py",
@@ -159,6 +147,7 @@ def test_changed_paths(tmp_path: Path) -> None:
         "script.sh",
         "text.txt",
     }
+    assert set(snapshots.changed_paths(before, after)) == changed
 
 
 def test_every_snapshot_has_what_changed_a_moment_ago(tmp_path: Path) -> None:
@@ -321,21 +310,27 @@ def test_killed_runs_lock_does_not_stop_the_next(tmp_path: Path) -> None:
     assert _snapshots(tmp_path).take() == first
 
 
-def test_without_git_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="git cannot be run") as caught:
+@pytest.mark.parametrize(
+    ("body", "told", "hint"),
+    [
+        ("kill -9 $$", r"git init was ended by signal 9 \(Killed\)", "memory"),
+        ("exec sleep 15", LATE, "large data"),
+        (None, "git cannot be run", "install git"),
+    ],
+    ids=["killed", "hangs", "missing"],
+)
+def test_git_that_does_not_work_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str | None, told: str, hint: str
+) -> None:
+    if body:
+        (tmp_path / "git").write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}" if body else str(tmp_path))
+    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2 if told == LATE else 60)
+    with pytest.raises((StorageError, UsageError), match=told) as caught:
         _snapshots(tmp_path).take()
-    assert "install git" in caught.value.hint
-
-
-def test_git_ended_by_a_signal_is_not_called_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "git").write_text("#!/bin/sh\nkill -9 $$\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(StorageError, match=r"git init was ended by signal 9 \(Killed\)") as caught:
-        _snapshots(tmp_path).take()
+    assert hint in caught.value.hint
     assert "disk" not in caught.value.hint
-    assert "memory" in caught.value.hint
 
 
 @pytest.mark.parametrize("program", ["git", "command"])
@@ -354,15 +349,6 @@ def test_too_few_file_descriptors_are_not_a_missing_program(tmp_path: Path, prog
     assert "install" not in caught.value.hint
 
 
-def test_git_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 15\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2)
-    with pytest.raises(StorageError, match="git init took longer"):
-        _snapshots(tmp_path).take()
-
-
 def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pids = tmp_path / "pids"
     (tmp_path / "git").write_text(f"#!/bin/sh\ntrap '' TERM\nsleep 600 &\necho $! $$ > {pids}\nkill -STOP $$\n")
@@ -370,7 +356,7 @@ def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.4)
     monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)
-    with pytest.raises(StorageError, match="git init took longer"):
+    with pytest.raises(StorageError, match=LATE):
         _snapshots(tmp_path).take()
     ended = [psutil.Process(int(pid)) for pid in pids.read_text().split() if psutil.pid_exists(int(pid))]
     assert {each.status() for each in ended} <= {psutil.STATUS_ZOMBIE}
