@@ -13,10 +13,10 @@ from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import in_order, make_run, started, turn, whole_run
 
 
-def drawn(progress: Progress, width: int, now: str = "", height: int = 1000) -> str:
+def drawn(progress: Progress, width: int, now: str = "", height: int = 1000, *, questions: bool = True) -> str:
     console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(render(progress, now or progress.at, width, height))
+        console.print(render(progress, now or progress.at, width, height, questions=questions))
     return capture.get()
 
 
@@ -32,18 +32,17 @@ def test_table_has_every_role_with_what_it_did_and_cost() -> None:
     assert "warning: the disk is nearly full" in view
 
 
-def test_question_is_shown_until_it_is_answered() -> None:
-    """A resumed run no longer shows it either."""
+def test_question_is_shown_with_its_commands_until_it_is_answered() -> None:
+    """A resumed run no longer shows it, nor does a view that leaves it to who asks."""
     asked = [started(), e.ReviewAsked("ok.1", "Ship it?")]
-    assert "review ok.1: Ship it?" in drawn(Progress.of(in_order(*asked)), 100)
-    for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
-        assert "review" not in drawn(Progress.of(in_order(*asked, later)), 100)
-
-
-def test_question_comes_with_the_commands_that_answer_it() -> None:
-    view = drawn(Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?"))), 250)
+    progress = Progress.of(in_order(*asked))
+    view = drawn(progress, 250)
+    assert "review ok.1: Ship it?" in view
     run = "20260131_101500_0a1b2c3d --runs-dir /project/runs"
     assert f"answer: codex-multi-role approve {run} --resume, or codex-multi-role reject {run} --comment WHY" in view
+    for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
+        assert "review" not in drawn(Progress.of(in_order(*asked, later)), 100)
+    assert "Ship it?" not in drawn(progress, 100, questions=False)
 
 
 def test_question_of_a_run_on_workers_is_answered_through_the_database(tmp_path: Path) -> None:
@@ -88,12 +87,14 @@ def test_remaining_limits_count_turns_tokens_and_working_time() -> None:
     assert "left" not in drawn(Progress.of(whole_run()), 100)
 
 
-def test_fan_out_has_a_bar_of_its_own() -> None:
-    states = [e.StateChanged(f"solve.1.{number}", str(number), "COMPLETED", "") for number in range(2)]
-    tasks = [e.StateChanged(f"solve.1.{number}", str(number), "PENDING", "") for number in range(4)]
-    view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks, *states)), 90)
+def test_fan_out_has_a_bar_of_its_own_and_its_tasks_are_named() -> None:
+    states = ("COMPLETED", "COMPLETED", "IN_PROGRESS", "IN_PROGRESS")
+    tasks = [e.StateChanged(f"solve.1.{number}", f"T{number}", "PENDING", "") for number in range(4)]
+    changed = [replace(task, state=state) for task, state in zip(tasks, states, strict=True)]
+    view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks, *changed)), 90)
     assert "step solve, 2 of 4 tasks" in view
     assert "━" in view
+    assert "\ntasks in progress: T2, T3\n" in view
 
 
 @pytest.mark.parametrize("width", [100, 60, 30])
@@ -156,20 +157,6 @@ def test_failed_tests_are_named() -> None:
     view = drawn(Progress.of(whole_run()[:16]), 100)
     assert "tests 001: failed: 3 passed, 1 failed" in view
     assert "  failed: test_a::test_one" in view
-
-
-def test_tasks_of_a_fan_out_are_named() -> None:
-    tasks = [e.StateChanged(f"solve.1.{number}", f"T{number}", "IN_PROGRESS", "") for number in range(2)]
-    view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks)), 90)
-    assert "\ntasks in progress: T0, T1\n" in view
-
-
-def test_questions_can_be_left_to_who_asks_them() -> None:
-    progress = Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?")))
-    console = Console(width=100, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(progress, progress.at, 100, questions=False))
-    assert "Ship it?" not in capture.get()
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -66,29 +66,21 @@ def test_machines_get_the_records(tmp_path: Path) -> None:
     assert (run["run_id"], run["status"], run["exit_code"]) == ("first", "ended", 1)
 
 
-def test_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
-    folder.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
-    line = console("runs", folder=tmp_path).stdout.splitlines()[1]
-    assert " killed " in line
-    assert "2468" in line
-
-
-def test_run_whose_process_lives_is_running(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
-    owner = Owner(folder.owner_path)
+def test_status_is_that_of_the_process_and_one_unreadable_run_hides_no_other(tmp_path: Path) -> None:
+    """A killed run has the totals of its turns."""
+    live, killed = (make_run(tmp_path / "runs", name, status="running", exit_code=None, totals={}) for name in "ab")
+    make_run(tmp_path / "runs", "c").record_path.write_text("{")
+    killed.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
+    owner = Owner(live.owner_path)
     owner.acquire()
-    output = console("runs", folder=tmp_path).stdout
+    rows = {line.split()[0]: line for line in console("runs", folder=tmp_path).stdout.splitlines()[1:]}
     owner.release()
-    assert " running " in output
-
-
-def test_one_unreadable_run_does_not_hide_the_others(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first")
-    make_run(tmp_path / "runs", "second").record_path.write_text("{")
-    output = console("runs", folder=tmp_path).stdout
-    assert "first" in output
-    assert "unreadable" in output
+    assert {name: row.split()[1] for name, row in rows.items()} == {"a": "running", "b": "killed", "c": "unreadable"}
+    assert "2468" in rows["b"]
+    told = "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 0.0 s"
+    assert told in console("show", "b", folder=tmp_path).stdout
+    done = console("show", "c", folder=tmp_path)
+    assert (done.returncode, "run.json cannot be read" in done.stderr) == (2, True)
 
 
 def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
@@ -107,14 +99,6 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert tests == ["tests", "001", "failed", "3", "passed,", "1", "failed:", "test_a::test_one"]
     assert f"look in {folder.path}" in lines
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
-
-
-def test_killed_run_has_the_totals_of_its_turns(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
-    assert (
-        "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 0.0 s"
-        in console("show", "first", folder=tmp_path).stdout
-    )
 
 
 def test_machines_get_everything(tmp_path: Path) -> None:
@@ -139,13 +123,6 @@ def test_svg_picture_is_written_or_missing_folder_is_reported(tmp_path: Path) ->
     done = console("show", "first", "--svg", "no/picture.svg", folder=tmp_path)
     assert done.returncode == 2
     assert "folder 'no' does not exist" in done.stderr
-
-
-def test_unreadable_record_is_named(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first").record_path.write_text("{")
-    done = console("show", "first", folder=tmp_path)
-    assert done.returncode == 2
-    assert "run.json cannot be read" in done.stderr
 
 
 def test_turns_tests_and_questions_are_in_one_order_by_time(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.reading.json_types import Json
-from tests.support.scripted import BREAKS, FAILS, WAITS, Play, Said, Script, Walked
+from tests.support.scripted import BREAKS, FAILS, WAITS, Play, Script, Walked
 
 RETRY: Json = {"retry": {"attempts": 3, "backoff_seconds": 0}}
 TWICE: Json = {"retry": {"attempts": 2, "backoff_seconds": 0}}
 SKIP: Json = {"on_error": "skip"}
 ITEMS: Json = {"for_each": ["a", "b"], "concurrency": 2}
-NOT_GOOD: list[Json] = [{"id": "look", "check": "command", "with": {"argv": ["true"]}}]
 
 
 def script(folder: Path, **more: object) -> Script:
@@ -34,65 +33,12 @@ def result_of(walked: Walked) -> Json:
     return walked.state.steps["c"].output
 
 
-KINDS = {
-    "ask": ({"id": "x", "ask": "one"}, 3),
-    "asks": ({"id": "x", "ask": "one", **ITEMS}, 6),
-    "roles": ({"id": "x", "ask": ["one", "three"]}, 6),
-    "check": ({"id": "x", "check": "command", "with": {"argv": ["true"]}}, 3),
-    "checks": ({"id": "x", "check": "command", "with": {"argv": ["true"]}, **ITEMS}, 6),
-    "review": ({"id": "x", "review": "Good?"}, 3),
-    "call": ({"id": "x", "call": "last"}, 3),
-    "calls": ({"id": "x", "call": "last", **ITEMS}, 6),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_retry_repeats_all_work_of_called_flows(tmp_path: Path, kind: str) -> None:
-    step, times = KINDS[kind]
-    checks = {"c/i/x": [{"status": "failed", "exit_code": 1}]}
-    of = Script(tmp_path, {"one": [FAILS], "three": [FAILS], "two": [{}]}, checks, [Said(approved=False)] * 3)
-    last: Json = {"name": "last", "steps": [{"id": "z", "ask": "one"}]}
-    inner: Json = {"name": "inner", "steps": [step]}
-    between: Json = {"name": "between", "steps": [{"id": "i", "call": "inner"}]}
-    walked = of.walk({"steps": [{"id": "c", "call": "between", **RETRY}, {"ask": "two"}]}, inner, between, last)
-    is_bad = kind in ("check", "checks", "review")
-    assert walked.ending.exit_code == (1 if is_bad else 3), walked.ending
-    works = [*of.journal.done, *(each.name for each in of.journal.records.values() if each.name == "review")]
-    assert (len(works), len({*works})) == (times, 1 if kind == "review" else times)
-    assert walked.path.count("two") == 0
-    assert len([step for step in walked.path if step == "c/i/x"]) == 3
-
-
 def test_units_of_a_second_try_have_keys_of_their_own(tmp_path: Path) -> None:
     of = script(tmp_path)
     walk(of, RETRY, {"id": "x", "ask": "one", **ITEMS}, **TWICE)
     units = [each.split()[0] for each in of.journal.done]
     tries = ["c.1/i.1", "c.1/i.1/try-2", "c.1/try-2/i.1", "c.1/try-2/i.1/try-2", "c.1/try-3/i.1", "c.1/try-3/i.1/try-2"]
     assert sorted(units) == sorted(f"{each}/x.1.{item}" for each in tries for item in (0, 1))
-
-
-def test_failed_items_of_a_called_flow_are_not_results(tmp_path: Path) -> None:
-    """Also where the caller tolerates the failure: then nothing after the step runs, as when the flow runs alone."""
-    of = script(tmp_path)
-    walked = walk(of, SKIP, {"id": "x", "ask": "one", **ITEMS}, {"id": "y", "ask": "two"})
-    assert walked.ending.exit_code == 0, walked.ending
-    assert walked.path == ["c", "c/i", "c/i/x", "two"]
-    assert walked.state.steps["c"].error == str(FAILS)
-    assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)
-
-
-def test_inner_next_does_not_see_a_failure(tmp_path: Path) -> None:
-    inner: Json = {"id": "x", "ask": "one", "next": [{"when": "steps.x.error", "end": "seen"}, {"end": "good"}]}
-    walked = walk(script(tmp_path), SKIP, inner)
-    assert result_of(walked)["outcome"] == "failed"
-
-
-def test_exit_code_of_a_call_tells_bad_from_failed(tmp_path: Path) -> None:
-    """A bad end of the called flow is its verdict: under ``on_error: skip`` both let the flow continue."""
-    bad = walk(script(tmp_path / "bad"), SKIP, *NOT_GOOD)
-    failed = walk(script(tmp_path / "failed"), SKIP, {"id": "x", "ask": "one"})
-    assert (result_of(bad)["exit_code"], result_of(failed)["exit_code"]) == (1, 3)
-    assert (bad.state.steps["c"].status, failed.state.steps["c"].status) == ("done", "failed")
 
 
 @pytest.mark.parametrize(

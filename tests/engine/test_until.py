@@ -41,12 +41,6 @@ def test_first_good_result_ends_what_still_runs(tmp_path: Path) -> None:
     assert "1 done" in (team.runs / "latest/last/turn_001/prompt.txt").read_text()
 
 
-def test_what_has_not_started_does_not_start(tmp_path: Path) -> None:
-    team = race(tmp_path, POOR, GOOD, NEVER, concurrency=1)
-    assert team.run(flow="own").exit_code == 0
-    assert [role for role, *_ in team.turns()] == ["one", "two", "last"]
-
-
 def test_result_that_is_never_met_is_bad_and_failed_items_are_results(tmp_path: Path) -> None:
     failing: Record = {"fault": {"status": 400}}
     report = race(tmp_path / "ends", POOR, failing, POOR).run(flow="own")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.errors import RoleFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import FAILS, Play, Script, Walked
@@ -22,25 +21,6 @@ def outcome(walked: Walked) -> tuple[str, int]:
 
 
 # Routes and ends.
-
-
-def test_named_end_with_exit_code_1_is_not_success(tmp_path: Path) -> None:
-    routes = [{"when": "steps.one.verdict == 'bad'", "end": "rejected", "exit": 1}, {"end": "ok"}]
-    walked = walk(tmp_path, [{"ask": "one", "next": routes}], {"verdict": "bad"})
-    assert (walked.ending.status, *outcome(walked)) == ("ended", "rejected", 1)
-
-
-def test_loop_ends_when_its_condition_holds(tmp_path: Path) -> None:
-    routes = [
-        {"when": "steps.one.good", "end": "good"},
-        {"when": "steps.one.visits >= inputs.most", "end": "gave_up", "exit": 1},
-        {"to": "one"},
-    ]
-    flow: list[Json] = [{"ask": "one", "next": routes}]
-    better = walk(tmp_path / "a", flow, {"good": False}, {"good": True}, inputs={"most": 3})
-    assert (outcome(better), len(better.asks)) == (("good", 0), 2)
-    never = walk(tmp_path / "b", flow, {"good": False}, inputs={"most": 3})
-    assert (outcome(never), len(never.asks)) == (("gave_up", 1), 3)
 
 
 def test_condition_error_ends_the_walk_with_its_location(tmp_path: Path) -> None:
@@ -87,12 +67,6 @@ def test_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
     steps = [{"id": "it", "ask": "one", "retry": {"attempts": 3, "backoff_seconds": 0}}]
     walked = walk(tmp_path, steps, FAILS, FAILS, {"summary": "third"})
     assert (outcome(walked), [each.tolerate for each in walked.asks]) == (("success", 0), [True, True, False])
-
-
-def test_failure_of_the_last_attempt_ends_the_run(tmp_path: Path) -> None:
-    steps = [{"id": "it", "ask": "one", "retry": {"attempts": 2, "backoff_seconds": 0}}]
-    walked = walk(tmp_path, steps, FAILS)
-    assert (*outcome(walked), len(walked.asks)) == ("bad_request", 3, 2)
 
 
 # Called flows.
@@ -214,48 +188,6 @@ def test_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) ->
     walked = walk(tmp_path, steps, {"at_once": 0})
     assert walked.ending.exit_code == 3
     assert "concurrency" in walked.ending.reason
-
-
-def failing_for(name: str) -> Play:
-    def play(question: Ask) -> Json:
-        if (question.payload or {})["item"] == name:
-            raise RoleFailed(f"role one: not {name}", "bad_request")
-        return did(question)
-
-    return play
-
-
-def test_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
-    plays: list[Play] = [did, FAILS, did]
-    walked = walk(tmp_path, [each(["a", "b", "c"], on_error="skip", concurrency=2)], *plays)
-    output = walked.state.steps["solve"].output
-    assert (output["failed"], [result["status"] for result in output["results"]]) == (1, ["done", "failed", "done"])
-    assert outcome(walked) == ("success", 0)
-
-
-def test_failed_item_ends_the_run_and_earlier_ones_count(tmp_path: Path) -> None:
-    walked = walk(tmp_path, [each(["a", "b", "c", "d"])], failing_for("c"))
-    assert walked.ending.exit_code == 3
-    assert len(walked.asks) == 3
-    assert len(walked.state.history) == 2
-
-
-def test_items_can_call_flows_that_fan_out_themselves(tmp_path: Path) -> None:
-    inner = {
-        "name": "inner",
-        "inputs": {"most": 1},
-        "steps": [
-            {"id": "parts", "ask": "one", "for_each": ["x", "y"], "concurrency": 2},
-            {"id": "again", "ask": "two", "next": [{"when": "steps.again.visits < inputs.most", "to": "again"}]},
-        ],
-    }
-    steps = [{"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2, "with": {"most": 3}}]
-    walked = Script(tmp_path, {"one": [{"status": "blocked"}], "two": [{}]}).walk({"steps": steps}, inner)
-    assert outcome(walked) == ("success", 0)
-    asked = [question.role.name for question in walked.asks]
-    assert (asked.count("one"), asked.count("two")) == (4, 6)
-    results = walked.state.steps["outer"].output["results"][0]["steps"]["parts"]["results"]
-    assert [(part["status"], part["handoff"]["status"]) for part in results] == [("done", "blocked")] * 2
 
 
 # Items that need others.

@@ -52,15 +52,6 @@ SECRETS = st.one_of(
 )
 
 
-@pytest.mark.parametrize(
-    "name", ["OPENAI_API_KEY", "github_token", "CLIENT_SECRET", "DB_PASSWORD", "PASSWD", "AWS_CREDENTIALS", "KEY"]
-)
-def test_value_of_what_the_environment_calls_a_secret_is_masked(name: str) -> None:
-    assert Redactor({name: "hunter2hunter2"})("it is hunter2hunter2, twice: hunter2hunter2") == (
-        "it is [redacted], twice: [redacted]"
-    )
-
-
 def test_other_variables_and_short_values_stay_readable() -> None:
     redact = Redactor({"HOME": "/home/somebody", "SOME_KEY": "1234567", "EMPTY_TOKEN": ""})
     assert redact("/home/somebody 1234567") == "/home/somebody 1234567"
@@ -68,22 +59,6 @@ def test_other_variables_and_short_values_stay_readable() -> None:
 
 def test_of_two_secrets_the_longer_is_masked_whole() -> None:
     assert Redactor({"A_KEY": "abcdefgh", "B_KEY": "abcdefghij"})("abcdefghij") == "[redacted]"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "sk-proj-AbCdEfGhIjKlMnOp",
-        "ghp_0123456789abcdefghij",
-        "gho_0123456789abcdefghij",
-        "AKIAABCDEFGHIJKLMNOP",
-        "sk-ant-api03-abcdefghijklmnop",
-        "xoxb-123456789012-abcdefghijkl",
-        "glpat-abcdefghij0123456789",
-    ],
-)
-def test_what_looks_like_a_key_is_masked_whoever_knows_it(text: str) -> None:
-    assert Redactor({})(f"key={text}, {text}") == "key=[redacted], [redacted]"
 
 
 @pytest.mark.parametrize(
@@ -144,41 +119,26 @@ def test_no_value_of_the_environment_survives_in_a_line_of_json(before: str, sec
     assert json.dumps(secret, ensure_ascii=False)[1:-1] not in stored.replace("[redacted]", "\0")
 
 
-NAMES_OF_LOGINS = [
-    "MYSQL_PWD",
-    "DB_PWD",
-    "PGPASS",
-    "PGPASSFILE",
-    "SMTP_PASS",
-    "SSHPASS",
-    "REDISCLI_AUTH",
-    "SENTRY_DSN",
-    "DSN",
-]
-NAMES_OF_LOGINS += ["AZURE_PAT", "AZURE_STORAGE_CONNECTION_STRING", "LDAP_BINDPW", "MY_PW", "LOGIN_PASSCODE"]
+NAMES = "OPENAI_API_KEY github_token CLIENT_SECRET DB_PASSWORD PASSWD AWS_CREDENTIALS KEY MYSQL_PWD DB_PWD PGPASS"
+NAMES += " PGPASSFILE SMTP_PASS SSHPASS REDISCLI_AUTH SENTRY_DSN DSN AZURE_PAT AZURE_STORAGE_CONNECTION_STRING"
+NAMES += " LDAP_BINDPW MY_PW LOGIN_PASSCODE AWS_SECRET_ACCESS_KEY PGPASSWORD MY_CREDENTIALS NPM_AUTH GPG_PASSPHRASE"
+NAMES += " CODEX_MULTI_ROLE_DATABASE_URL HTTP_AUTHORIZATION SSH_AUTH_SOCK OTEL_EXPORTER_OTLP_HEADERS"
+NAMES += " OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 
 
-@pytest.mark.parametrize("name", NAMES_OF_LOGINS)
-def test_logins_of_databases_and_services_are_secrets(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES.split())
+def test_what_the_environment_calls_a_secret_is_masked_and_hidden(name: str) -> None:
     assert without_secrets({name: "hunter2hunter2"}) == {}
-    assert Redactor({name: "hunter2hunter2"})("hunter2hunter2") == "[redacted]"
+    if "OTLP" not in name:
+        assert Redactor({name: "hunter2hunter2"})("hunter2hunter2, hunter2hunter2!") == "[redacted], [redacted]!"
 
 
 def test_names_that_only_resemble_one_are_kept() -> None:
-    names = [
-        "PWD",
-        "OLDPWD",
-        "BYPASS",
-        "COMPASS",
-        "MY_COMPASS",
-        "PASSENGER",
-        "PATH",
-        "PATTERN",
-        "MY_PATH",
-        "UPWARD",
-        "DSNX",
-    ]
-    assert without_secrets(dict.fromkeys(names, "x")) == dict.fromkeys(names, "x")
+    """A variable is also secret by what its value looks like."""
+    names = "PWD OLDPWD BYPASS COMPASS MY_COMPASS PASSENGER PATH PATTERN MY_PATH UPWARD DSNX HOME LANG GIT_AUTHOR_NAME"
+    kept = dict.fromkeys([*names.split(), "CODEX_HOME", "PYTHONPATH", "XAUTHORITY"], "x")
+    shapes = {"REMOTE": "https://ghp_0123456789abcdefghij@github.com/a/b", "NOTE": "Bearer 0123456789abcdefghij"}
+    assert without_secrets({**shapes, **kept}) == kept
 
 
 LOGINS = [
@@ -249,38 +209,11 @@ def test_every_text_within_a_value_is_masked_and_its_keys_stay() -> None:
     }
 
 
-def test_secret_variables_are_hidden_from_model_programs() -> None:
-    """A variable is secret by its name or by what its value looks like."""
-    secrets = ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "MY_CREDENTIALS", "NPM_AUTH"]
-    secrets += ["DB_PASSWD", "CODEX_MULTI_ROLE_DATABASE_URL", "HTTP_AUTHORIZATION", "SSH_AUTH_SOCK", "GPG_PASSPHRASE"]
-    secrets += ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"]
-    kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "GIT_AUTHOR_NAME": "n", "CODEX_HOME": "/c", "PYTHONPATH": "."}
-    kept |= {"XAUTHORITY": "/x"}
-    shapes = {"REMOTE": "https://ghp_0123456789abcdefghij@github.com/a/b", "NOTE": "Bearer 0123456789abcdefghij"}
-    assert without_secrets({**dict.fromkeys(secrets, "x"), **shapes, **kept}) == kept
-
-
 @pytest.mark.parametrize(
     "piece",
     [
-        *(
-            "sk-",
-            "eyJ-",
-            "eyJaaaaaaaaaa.",
-            "-----BEGIN ",
-            "A: b ",
-            "Bearer ",
-            "eyJaaaaaaaaaa.eyJaaaaaaaaaa",
-            "eyJ_.eyJ_",
-            "a://",
-            "a://b:c",
-            "a://b:@",
-            "xox",
-            "gl",
-            "\\n",
-            "a" * 15 + "\n",
-            "\\",
-        ),
+        *("sk-", "eyJ-", "eyJaaaaaaaaaa.", "-----BEGIN ", "A: b ", "Bearer ", "eyJaaaaaaaaaa.eyJaaaaaaaaaa"),
+        *("eyJ_.eyJ_", "a://", "a://b:c", "a://b:@", "xox", "gl", "\\n", "a" * 15 + "\n", "\\"),
     ],
 )
 def test_no_text_makes_the_search_take_for_ever(piece: str) -> None:

@@ -184,7 +184,7 @@ WAITS = (
     broken(
         "a signal to stop is heard",
         replaced(Session._wait, lambda wait, self, ending, parts, stop: wait(self, ending, parts, Stop(lambda: None))),
-        ("engine/test_resume.py::test_after_a_stop_signal",),
+        ("cli/test_decision.py::test_cancel_stops_a_run_that_works_and_it_can_be_resumed",),
     ),
     broken(
         "a process that has the number of an earlier one is ended as well",
