@@ -28,13 +28,6 @@ def _merged_copy(root: Path, key: str = KEY) -> Path:
     return copy
 
 
-def _kept(root: Path) -> str:
-    (found,) = _collect(root)
-    assert found.action == "kept"
-    assert found.path.is_dir()
-    return found.reason
-
-
 def test_merged_and_unchanged_copies_are_removed(tmp_path: Path) -> None:
     """The result of the merge stays."""
     whole_repository(tmp_path)
@@ -65,40 +58,32 @@ def test_dry_run_only_says_it(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "r1" / "worktrees" / "manifest.json").read_bytes() == manifest
 
 
-def test_what_was_not_merged_is_kept(tmp_path: Path) -> None:
-    fill(tmp_path)
-    worktrees = open_run(tmp_path)
-    worktrees.create(KEY)
-    assert _kept(tmp_path) == "not merged"
-    open_run(tmp_path).keep(KEY)
-    assert _kept(tmp_path) == "not merged: another copy was chosen"
-
-
-def test_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
-    fill(tmp_path)
-    worktrees = open_run(tmp_path)
-    copy = worktrees.create(KEY).workspace.root
-    for number in range(5):
-        (copy / f"{number}.txt").write_text("there")
-        (tmp_path / f"{number}.txt").write_text("here")
-    worktrees.merge(KEY)
-    assert _kept(tmp_path) == "its changes conflict: 0.txt, 1.txt, 2.txt and 2 more"
-
-
-def test_copy_that_changed_since_is_kept(tmp_path: Path) -> None:
-    fill(tmp_path)
-    (_merged_copy(tmp_path) / "later.txt").write_text("later\n")
-    assert _kept(tmp_path) == "changed after it was merged"
-
-
-def test_copy_with_own_commits_is_kept_until_branch_has_them(tmp_path: Path) -> None:
+def test_copy_is_kept_as_long_as_something_is_only_there(tmp_path: Path) -> None:
     whole_repository(tmp_path)
-    copy = _merged_copy(tmp_path)
-    git(copy, "add", ".")
-    git(copy, "commit", "-qm", "by a role")
-    assert _kept(tmp_path) == "it has commits that are not on any branch"
-    git(copy, "branch", "saved")
-    assert [each.action for each in _collect(tmp_path)] == ["removed"]
+    for key in ("open.1.0", "lost.1.0"):
+        open_run(tmp_path).create(key)
+    open_run(tmp_path).keep("lost.1.0")
+    clash = open_run(tmp_path).create("clash.1.0").workspace.root
+    for number in range(5):
+        (clash / f"{number}.txt").write_text("there")
+        (tmp_path / f"{number}.txt").write_text("here")
+    open_run(tmp_path).merge("clash.1.0")
+    (_merged_copy(tmp_path, "later.1.0") / "later.txt").write_text("later\n")
+    committed = _merged_copy(tmp_path, "own.1.0")
+    git(committed, "add", ".")
+    git(committed, "commit", "-qm", "by a role")
+    found = _collect(tmp_path)
+    assert {each.action for each in found} == {"kept"}
+    assert all(each.path.is_dir() for each in found)
+    assert {each.key.partition(".")[0]: each.reason for each in found} == {
+        "open": "not merged",
+        "lost": "not merged: another copy was chosen",
+        "clash": "its changes conflict: 0.txt, 1.txt, 2.txt and 2 more",
+        "later": "changed after it was merged",
+        "own": "it has commits that are not on any branch",
+    }
+    git(committed, "branch", "saved")
+    assert [each.action for each in _collect(tmp_path)] == ["kept"] * 4 + ["removed"]
 
 
 def test_nothing_of_a_live_run_is_touched(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ OUTSIDE = (
         replaced(
             paths._refuse_text, lambda refuse, relative: None if ".." in relative.split("/") else refuse(relative)
         ),
-        (f"{PATHS}::test_path_that_tries_to_lead_outside",),
+        (f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",),
     ),
     broken(
         "what really lies outside is refused",
@@ -111,7 +111,7 @@ OUTSIDE = (
         "paths are resolved against symlinks",
         replaced(Workspace.resolve_inside, _unresolved),
         (
-            f"{PATHS}::test_symlink_in_a_parent_that_leads_outside",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_link_that_a_role_made_leads_no_submitted_file_outside",
         ),
     ),
@@ -148,7 +148,7 @@ OUTSIDE = (
         "`.git` is off limits to what is handed in",
         returns(paths.is_git_folder, False),
         (
-            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
@@ -156,7 +156,7 @@ OUTSIDE = (
         "`.git` is off limits by every spelling",
         replaced(paths._plain, lambda _, name: name.split(":")[0].rstrip(" .")),
         (
-            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
@@ -224,7 +224,7 @@ OUTSIDE = (
         "`.codex` is off limits to what is handed in",
         constant(paths, "CODEX_FOLDERS", ()),
         (
-            f"{PATHS}::test_what_codex_runs_of_a_project_is_off_limits",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
         ),
     ),
@@ -242,7 +242,7 @@ OUTSIDE = (
         "the runs are off limits to what is handed in",
         returns(Workspace.is_forbidden, False),
         (
-            f"{PATHS}::test_run_folders_are_off_limits",
+            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
             "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
         ),
     ),
