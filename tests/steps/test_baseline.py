@@ -282,13 +282,13 @@ def test_everything_else_waits_for_the_tests(tmp_path: Path, first: Record, unti
 
 @pytest.mark.usefixtures("real_pytest")
 def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
-    """As long as nobody has started to write: the planner's turn is kept."""
-    team = planned(tmp_path, {"ask": "planner"}, until=("never",))
+    """As long as nobody has started to write: the planner's turn is kept. The tests end once the first run has."""
+    team = planned(tmp_path, {"ask": "planner"}, until=('"run_ended"',))
     stopped = interrupted(team, ("turn_ended", "planner"), signal.SIGINT, flow="own", run_tests=True)
     assert (stopped.exit_code, stopped.reason) == (130, "the run was stopped")
-    (team.workspace / "test_slow.py").write_text(SLOW.format(texts=PLANNED))
     report = team.resume()
     assert report.exit_code == 0, report
+    assert [(each["passed"], each["failed"]) for each in team.of_type("baseline_measured")] == [(1, 0)]
     moments = order(team, "baseline_started", "baseline_measured", "turn_started")
     assert moments == ["baseline_started", "baseline_measured", "turn_started one"]
 
