@@ -12,8 +12,7 @@ from threading import Event
 
 from pydantic import BaseModel
 
-from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
-from codex_multi_role.checks.imports import PLUGINS, known_folders
+from codex_multi_role.checks.environments import PLUGINS, has_python, known_folders, named_by_tools, project_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from codex_multi_role.extensions.test_generation.prune_tests import prune_tests
 from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, STRICT
