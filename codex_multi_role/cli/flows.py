@@ -22,13 +22,12 @@ from codex_multi_role.cli.flow_explanation import (
     worst_case_words,
 )
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
-from codex_multi_role.cli.new_definitions import add_flow
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, option_for, repeatedly
+from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
@@ -44,6 +43,7 @@ from codex_multi_role.lifecycle.team_loading import (
     roles_folder,
 )
 from codex_multi_role.presentation.typical import typical_runs
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ flows = LazyGroup(
         "show": LazyCommand(f"{__name__}:show_flows", "Explain and show a flow."),
         "graph": LazyCommand(f"{__name__}:graph_flows", "Draw a flow."),
         "validate": LazyCommand(f"{__name__}:validate_flows", "Check flows and show their worst case."),
-        "new": LazyCommand(f"{__name__}:new_flows", "Add a flow to your roles folder."),
     },
+    installed=Registry("command below flows", "codex_multi_role.flows_commands", {}),
     help="List, show, draw, check and add flows: yours and the shipped ones.",
     no_args_is_help=True,
 )
@@ -273,14 +273,3 @@ def _validate(
         say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
-
-
-@command(ROLES, name="new")
-@click.argument("name", metavar="NAME")
-def new_flows(name: str, roles: Path | None) -> None:
-    """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""
-    path = add_flow(name, roles)
-    say(f"wrote {path}")
-    where = option_for(roles or path.parent.parent)
-    tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
-    say(f"next: edit it, then run `codex-multi-role flows validate {name}{where}` and `{tried}`")

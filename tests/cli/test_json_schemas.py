@@ -19,10 +19,10 @@ from codex_multi_role.catalog import load_yaml
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleFile
-from codex_multi_role.cli.json_schemas import INSTALLED, KINDS, schema_of, schema_text
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.extensions.setup.json_schemas import INSTALLED, KINDS, schema_of, schema_text
 from codex_multi_role.host.settings_files import SETTINGS_FILE
 from codex_multi_role.playbook import Playbook
 from codex_multi_role.reading.json_types import Json
