@@ -20,9 +20,9 @@ from codex_multi_role.catalog import (
     fill,
     instructions_digest,
 )
-from codex_multi_role.catalog.answer_needs import Contract, in_words
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.flow import ExpectedAnswer
+from codex_multi_role.flow.answer_needs import Contract, in_words
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped

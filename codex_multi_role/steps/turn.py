@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
-from codex_multi_role.catalog.answer_needs import needless_nulls
-from codex_multi_role.catalog.contract_schemas import sent_schema
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
@@ -17,6 +15,8 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
+from codex_multi_role.flow.answer_needs import needless_nulls
+from codex_multi_role.flow.contract_schemas import sent_schema
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import TurnFolder

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.flow import AnswerWays, new_state
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.state import FlowState
 from codex_multi_role.reading.json_types import Json
 from tests.support.flows import CATALOG, flows_of

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog.answer_needs import Contract, Need
 from codex_multi_role.catalog.value_uses import ITEM, Path
+from codex_multi_role.flow.answer_needs import Contract, Need
 from codex_multi_role.reading.json_types import Json
 
 FIELDS = ("a", "n", "ok", "tasks", "c.d", "tasks[0]")

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render_text
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import AnswerWays, ExpectedAnswer, new_state
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.reading.json_types import Json
 from tests.support.flows import CATALOG, flows_of
