@@ -175,13 +175,8 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
 
 def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recorder) -> TurnResult:
     """The turn, taken now or before. A tolerated failure becomes a result; any other is raised."""
-    which = (
-        f"repair turn {asked.follows.repair}"
-        if asked.follows.repair
-        else f"continued turn {asked.follows.step}"
-        if asked.follows.step
-        else "turn"
-    )
+    repair, step = asked.follows.repair, asked.follows.step
+    which = f"repair turn {repair}" if repair else f"continued turn {step}" if step else "turn"
 
     def work(place: int) -> Json:
         finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
@@ -189,10 +184,10 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return finished.as_json()
         if question.tests or question.copy or not run.settings.only_reads(question.role.name):
             run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
-        in_copy = run.in_copy(question.copy, fresh=asked.follows.repair + asked.follows.step == 0)
+        in_copy = run.in_copy(question.copy, fresh=repair + step == 0)
         try:
             turn = _taken(in_copy, question, replace(asked, place=place))
-            return _accepted(run, question, turn, asked.follows.repair).as_json()
+            return _accepted(run, question, turn, repair).as_json()
         except (RoleFailed, CodexError) as error:
             if not question.tolerate:
                 raise

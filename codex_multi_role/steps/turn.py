@@ -162,13 +162,8 @@ class Attempt:
         for each in self.observers:
             each.began()
         known = not self.forgot and self.known.suffice_for(self.asked)
-        asked = (
-            self.asked.texts.when_known
-            if known
-            else self.asked.texts.when_forgotten
-            if self.forgot
-            else self.asked.texts.prompt
-        )
+        texts = self.asked.texts
+        asked = texts.when_known if known else texts.when_forgotten if self.forgot else texts.prompt
         self.sent = prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
