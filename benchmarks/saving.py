@@ -18,6 +18,7 @@ from random import Random
 import yaml
 
 from codex_multi_role import RunOptions
+from codex_multi_role.extensions.machines.run_options import MachineOptions
 from codex_multi_role.extensions.machines.store import RunSaver, Store, fill_workspace, restore_run
 from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
@@ -60,7 +61,7 @@ def write_team(place: Path) -> RunOptions:
         run_id="measured",
         run_tests=False,
         cycles=TURNS,
-        database_url=f"sqlite:///{place}/shared.sqlite",
+        added=[MachineOptions(database_url=f"sqlite:///{place}/shared.sqlite")],
     )
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from codex_multi_role.run_options import AddedOptions
 
 
 class ResumeKeywords(TypedDict, total=False):
@@ -38,7 +41,7 @@ class ResumeKeywords(TypedDict, total=False):
     python: str | os.PathLike[str] | None
     test_sandbox: bool
     test_seconds: float
-    replay_match: Literal["strict", "nearest"]
+    added: list[AddedOptions] | tuple[AddedOptions, ...]
 
 
 class NewRunKeywords(ResumeKeywords, total=False):
@@ -60,9 +63,6 @@ class RunKeywords(NewRunKeywords, total=False):
     worktree: bool
     branch: str | None
     runs_dir: str | os.PathLike[str]
-    database_url: str | None
-    record: str | os.PathLike[str] | None
-    replay: str | os.PathLike[str] | None
 
 
 class OptionKeywords(RunKeywords, total=False):

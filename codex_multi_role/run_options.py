@@ -226,8 +226,8 @@ class RunTests:
 class RunOptions:
     """The options of ``run``, all of them keywords. Paths may be relative to the current folder, and may be texts.
 
-    Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``added``: by name, the
-    options that extensions add, if they differ from the default.
+    Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``added`` is given as
+    `AddedOptions` of extensions; kept, it has by name what differs from the default.
     """
 
     section: ClassVar = Section.GOAL
@@ -287,7 +287,7 @@ class RunOptions:
 
     def changed(self, **changes: Unpack[OptionKeywords]) -> RunOptions:
         """These options with some changed. Raises what `RunOptions` raises."""
-        return RunOptions(**{**self.as_keywords(), **changes})
+        return RunOptions(**{**self.as_keywords(), **one_by_one(changes)})
 
 
 def is_playbook_file(playbook: str) -> bool:
@@ -346,6 +346,7 @@ def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorde
     """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps as ``recorded``."""
     if not isinstance(changes, Mapping):
         raise UsageError(f"changes must be a mapping with options, not {changes!r}")
+    changes = one_by_one(changes)
     table = options_for(changes)
     keeps = (name for name in changes if name in table and use not in table[name].use)
     kept = sorted(name for name in keeps if name not in recorded or _plain(changes[name]) != recorded[name])
@@ -353,15 +354,33 @@ def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorde
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
 
 
-def _checked(given: Mapping[str, object]) -> dict[str, Any]:
-    """The value of every option of ours, and in ``added`` those of extensions. Raises `UsageError`.
+def one_by_one(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by name. ``given`` may have whole groups, as `dataclasses.replace` gives them, and `AddedOptions`.
 
-    `dataclasses.replace` gives whole groups.
+    Of these, what differs from the default counts. Raises `UsageError` if ``added`` has something else.
     """
-    whole = {name: each for name, each in given.items() if name in {*GROUPS, "added"}}
-    groups = (each if isinstance(each, Mapping) else vars(each) for each in whole.values())
-    one_by_one = {name: each for name, each in given.items() if name not in whole}
-    given = {name: value for group in groups for name, value in group.items()} | one_by_one
+    values: dict[str, Any] = {}
+    for name in GROUPS.keys() & given:
+        values |= vars(given[name])
+    added = given.get("added", {})
+    values |= added if isinstance(added, Mapping) else _set_in(added)
+    return values | {name: value for name, value in given.items() if name not in {*GROUPS, "added"}}
+
+
+def _set_in(groups: object) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for group in groups if isinstance(groups, list | tuple) else (groups,):
+        if not isinstance(group, AddedOptions):
+            raise UsageError(f"added must be a list of AddedOptions of extensions, not {groups!r}")
+        values |= {
+            n: getattr(group, n) for n, each in options_in(type(group)).items() if getattr(group, n) != each.default
+        }
+    return values
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    """The value of every option of ours, and in ``added`` those of extensions. Raises `UsageError`."""
+    given = one_by_one(given)
     table = options_for(given)
     for name in given:
         if name not in table:

@@ -32,7 +32,7 @@ import json, sys
 from click import Context
 from codex_multi_role import RunOptions, UsageError
 from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
-from codex_multi_role.cli.json_schemas import schema_of
+from codex_multi_role.extensions.setup.json_schemas import schema_of
 from codex_multi_role.cli.main import group
 from codex_multi_role.run_options import Use, all_options, require_changeable
 from tests.docs.option_keywords import option_keywords

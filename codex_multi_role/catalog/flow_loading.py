@@ -16,7 +16,6 @@ from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import check_calls, check_references, template_types
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
-from codex_multi_role.catalog.result_reads import check_measured
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.places import Place, Problems
@@ -115,14 +114,6 @@ def check_flows(
             check_references(flow, catalog, types[flow.name] if types else template_types(flow, catalog))
     with problems.collected():
         check_calls(flows)
-    problems.raise_found()
-    from codex_multi_role.catalog.unfillable_templates import check_fillable  # here: Jinja2 is slow to import
-
-    with problems.collected():
-        check_measured(flows)
-    for flow in flows.values():
-        with problems.collected():
-            check_fillable(flow)
     problems.raise_found()
 
 

@@ -46,14 +46,12 @@ CHECKS = {
     "answer": "codex_multi_role.checks.text_files:write_answer",
     "tests": "codex_multi_role.checks.tests:run_tests",
     "command": "codex_multi_role.checks.command:run_argv",
-    "coverage": "codex_multi_role.checks.coverage:measure_coverage",
     "schema": "codex_multi_role.checks.json_schema:check_schema",
     "choose": "codex_multi_role.checks.choose:choose_best",
     "merge": "codex_multi_role.checks.merge:merge_copies",
     "merge_items": "codex_multi_role.checks.merge:merge_items",
     "read_file": "codex_multi_role.checks.text_files:read_file",
     "write_file": "codex_multi_role.checks.text_files:write_file",
-    "flaky": "codex_multi_role.checks.flaky:find_flaky",
 }
 _REGISTRY: Registry[Check | CheckFunction] = Registry("check", "codex_multi_role.checks", CHECKS)
 

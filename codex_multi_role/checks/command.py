@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
-from codex_multi_role.checks.measured_process import interpreter_of
+from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets

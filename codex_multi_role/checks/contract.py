@@ -235,7 +235,8 @@ class CheckContext:
     ``sandbox`` wraps a command so that it can write only to the workspace and to the given folder. ``options`` is the
     step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` returns the facts of the run,
     ``settings`` those declared by the check. ``python`` runs the project's tests, None if it is
-    still to be found. ``stopping`` is set when the run must stop: pass it to the commands you run.
+    still to be found. ``publish`` takes an `AddedEvent` of the extension.
+    ``stopping`` is set when the run must stop: pass it to the commands you run.
     """
 
     workspace: Workspace
@@ -250,6 +251,7 @@ class CheckContext:
     run: Callable[[], RunFacts] = _no_run
     settings: Callable[[], Any] = _no_settings
     python: Interpreter | None = None
+    publish: Callable[[Any], None] = lambda event: None
 
     def in_copy(self, key: str) -> CheckContext:
         """The same context in the copy with that key; without a key, the context itself. Raises UsageError."""

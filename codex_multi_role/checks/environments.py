@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
@@ -20,6 +20,8 @@ from codex_multi_role.host.user_cache import home_folder
 
 MARKS = ("pyvenv.cfg", "conda-meta")
 USUAL_NAMES = frozenset({".venv", "venv", "env"})
+PLUGINS = Path(__file__).parent / "plugins"
+"""Our pytest plugins for any project's Python."""
 
 
 def is_environment(folder: Path) -> bool:
@@ -32,6 +34,19 @@ def is_environment(folder: Path) -> bool:
 def has_python(folder: Path) -> bool:
     """Whether ``folder`` has a Python in the usual place of an environment; it may be a broken link."""
     return os.path.lexists(folder / "bin" / "python")
+
+
+def known_folders(root: Path, places: Iterable[str]) -> tuple[Path, ...]:
+    """The ``places`` on a Python's path that belong to the project at ``root``, relative to it."""
+    folders = [Path(each).resolve() for each in places]
+    inside = [each for each in folders if each.is_relative_to(root) and not is_foreign(each, root)]
+    return tuple(each.relative_to(root) for each in inside)
+
+
+def is_foreign(path: Path, root: Path) -> bool:
+    """Whether ``path`` is below ``root`` without being the project's: installed there, or ours."""
+    below = [root / each for each in path.relative_to(root).parents if each != Path()]
+    return path.is_relative_to(PLUGINS) or any(map(is_environment, [*below, path]))
 
 
 def project_folders(root: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, declare_check
-from codex_multi_role.checks.imports import PLUGINS
+from codex_multi_role.checks.environments import PLUGINS
 from codex_multi_role.checks.interpreter import (
     NO_TESTS_COLLECTED,
     PYTEST,
@@ -22,7 +22,7 @@ from codex_multi_role.checks.interpreter import (
     starts_own_pytest,
 )
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
-from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
+from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE, SessionReport
 from codex_multi_role.checks.test_changes import GONE
 from codex_multi_role.checks.working_copy import scratch_folder

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,13 +25,12 @@ from codex_multi_role.cli.flow_explanation import (
     worst_case_words,
 )
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
-from codex_multi_role.cli.new_definitions import add_flow
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, option_for, repeatedly
+from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
@@ -43,12 +45,16 @@ from codex_multi_role.lifecycle.team_loading import (
     require_finish,
     roles_folder,
 )
-from codex_multi_role.presentation.typical import typical_runs
+from codex_multi_role.presentation.recorded import Records
+from codex_multi_role.presentation.wording import duration, plural
+from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder.cost import Cost, dollars
+from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
-    from codex_multi_role.presentation.typical import TypicalRun
+
 
 COLUMNS = (
     *("flow", Column("inputs", text=16), Column("ends", text=16)),
@@ -69,8 +75,8 @@ flows = LazyGroup(
         "show": LazyCommand(f"{__name__}:show_flows", "Explain and show a flow."),
         "graph": LazyCommand(f"{__name__}:graph_flows", "Draw a flow."),
         "validate": LazyCommand(f"{__name__}:validate_flows", "Check flows and show their worst case."),
-        "new": LazyCommand(f"{__name__}:new_flows", "Add a flow to your roles folder."),
     },
+    installed=Registry("command below flows", "codex_multi_role.flows_commands", {}),
     help="List, show, draw, check and add flows: yours and the shipped ones.",
     no_args_is_help=True,
 )
@@ -275,12 +281,41 @@ def _validate(
         say(f"note: {name} never asks {', '.join(unused)}")
 
 
-@command(ROLES, name="new")
-@click.argument("name", metavar="NAME")
-def new_flows(name: str, roles: Path | None) -> None:
-    """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""
-    path = add_flow(name, roles)
-    say(f"wrote {path}")
-    where = option_for(roles or path.parent.parent)
-    tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
-    say(f"next: edit it, then run `codex-multi-role flows validate {name}{where}` and `{tried}`")
+@dataclass(frozen=True)
+class TypicalRun:
+    """``turns`` and ``seconds``: the medians of that many ``runs``; ``cost``: that of the ``priced_runs``, if any."""
+
+    runs: int
+    turns: float
+    seconds: float
+    cost: float | None = None
+    priced_runs: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """``typically 8 turns in 3 min 20 s, the median of 12 runs``."""
+        known = f"the median of {self.runs} runs" if self.runs > 1 else "as in the only run so far"
+        cost = "" if self.cost is None else f" for {dollars(self.cost)}"
+        if 0 < self.priced_runs < self.runs:
+            cost += f" (known for {plural(self.priced_runs, 'run')})"
+        return f"typically {plural(self.turns, 'turn')} in {duration(self.seconds)}{cost}, {known}"
+
+
+def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
+    """By flow, from the runs below ``runs_dir`` whose flow ended and that asked a model for all of their turns."""
+    totals: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for run in Records(runs_dir).look():
+        if has_reached_end(run.record) and _paid_for_all(run.record):
+            totals[str(run.record.get("flow"))].append(run.record.get("totals") or {})
+    return {flow: _typical(each) for flow, each in totals.items()}
+
+
+def _paid_for_all(record: Mapping[str, Any]) -> bool:
+    """Whether no turn was played or replayed, inherited by a fork, or possibly taken over from an earlier run."""
+    return not any(record.get(name) for name in ("playbook", "recording", "forked_from"))
+
+
+def _typical(totals: list[Mapping[str, Any]]) -> TypicalRun:
+    turns, seconds = (median(float(each.get(name) or 0) for each in totals) for name in ("turns", "seconds"))
+    costs = [float(cost) for each in totals if (cost := Cost.of_totals(each).known) is not None]
+    return TypicalRun(len(totals), turns, seconds, median(costs) if costs else None, len(costs))

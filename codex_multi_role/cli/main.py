@@ -39,13 +39,8 @@ COMMANDS = {
     "report": ("report_page", "Write the report of a run, one HTML page."),
     "roles": ("roles", "List, show, check and add roles."),
     "flows": ("flows", "List, show, draw, check and add flows."),
-    "init": ("init", "Create a team of your own."),
-    "demo": ("demo", "Watch a team solve a small task. Needs no model and no login."),
-    "schema": ("json_schemas", "Print the JSON Schema of a kind of file, or of events."),
-    "doctor": ("doctor", "Check that everything a run needs is installed."),
     "trust": ("trust", "Let settings that came with a repository name programs and the like."),
-    "config": ("config", "Show each setting and where its value comes from."),
-    "codex": ("doctor", "Run the bundled Codex binary, for example `codex login`."),
+    "codex": ("codex_program", "Run the bundled Codex binary, for example `codex login`."),
     "completion": ("completion", "Print the completion script of your shell."),
     "gc": ("gc", "Remove merged copies and the worktrees of ended runs."),
 }
@@ -55,7 +50,7 @@ SECTIONS = {
     "approve": "Decide",
     "runs": "Look",
     "roles": "Your team",
-    "doctor": "Set up",
+    "trust": "Set up",
 }
 """The headings of ``--help``, by the first command below each."""
 FOREIGN = {

@@ -10,11 +10,10 @@ import click
 from codex_multi_role.catalog import build_prompt, read_flows
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
-from codex_multi_role.cli.new_definitions import add_role
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, option_for, repeatedly
+from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.team_loading import (
     load_catalog,
@@ -24,7 +23,7 @@ from codex_multi_role.lifecycle.team_loading import (
     roles_folder,
     unsent_in_own_flows,
 )
-from codex_multi_role.reading.shipped import definition_folders
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ roles = LazyGroup(
         "list": LazyCommand(f"{__name__}:list_roles", "List the roles."),
         "show": LazyCommand(f"{__name__}:show_roles", "Show a role with all its settings."),
         "validate": LazyCommand(f"{__name__}:validate_roles", "Check the catalog."),
-        "new": LazyCommand(f"{__name__}:new_roles", "Add a role to your catalog."),
     },
+    installed=Registry("command below roles", "codex_multi_role.roles_commands", {}),
     help="List, show, check and add the roles of a catalog.",
     no_args_is_help=True,
 )
@@ -133,17 +132,3 @@ def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
             require_finish(read_flows(name, folder)[name], catalog)
         except UsageError as error:
             say(f"{'warning' if flow or name in own or not own else 'note'}: {error}")
-
-
-@command(ROLES, name="new")
-@click.argument("name", metavar="NAME")
-def new_roles(name: str, roles: Path | None) -> None:
-    """Write a commented file for the role NAME next to your catalog, and add it to the catalog as the last role.
-
-    Nothing else in the catalog changes. The shipped catalog is never changed.
-    """
-    path, catalog = add_role(name, roles)
-    say(f"wrote {path} and added it to {catalog}")
-    if any((folder / path.name).is_file() for folder in definition_folders()):
-        say(f"note: shipped flows that ask {name} now ask this role")
-    say(f"next: edit {path}, then run `codex-multi-role roles validate{option_for(roles or path.parent)}`")

@@ -38,7 +38,7 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
-from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
+from codex_multi_role.presentation.story import Note, ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import (
     answer_in_words,
     clock,
@@ -292,6 +292,8 @@ def _history_rows(folder: RunFolder, story: Story, turns: Sequence[Record], test
                 found.append([at, *_question_row(question)])
             case Path() as check:
                 found.append([at, *_check_row(check.relative_to(folder.path / "checks").as_posix(), check)])
+            case Note() as note:
+                found.append([at, note.who, "", "noted", "", "", "", "", note.words])
     return found
 
 

@@ -12,17 +12,17 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RouteSpec, StepSpec, render
-from codex_multi_role.catalog.answer_needs import Contract, lacking, misused
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.flow_steps import NEEDED
-from codex_multi_role.catalog.result_reads import routes_on_result
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfItem
 from codex_multi_role.catalog.templates import evaluate, render_text
 from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow.answer_needs import Contract, lacking, misused
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
+from codex_multi_role.flow.result_reads import routes_on_result
 from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import StepState, new_state, shown_item
 from codex_multi_role.reading.json_types import Json

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
-from codex_multi_role.catalog.result_reads import routes_on_result
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.result_reads import routes_on_result
 from codex_multi_role.flow.state import FlowState
 
 

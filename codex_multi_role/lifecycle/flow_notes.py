@@ -9,9 +9,9 @@ from jinja2 import nodes
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression
 from codex_multi_role.catalog.flow_spec import reached_from, step_place
-from codex_multi_role.catalog.result_reads import is_used
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.contract import CheckResult, no_time
+from codex_multi_role.flow.result_reads import is_used
 from codex_multi_role.reading.value_types import type_of_model
 
 FAILURES = (

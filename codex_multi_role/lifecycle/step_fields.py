@@ -16,20 +16,20 @@ from jinja2 import TemplateSyntaxError
 from pydantic import BaseModel
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, render
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.expression_types import type_of_value
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
-from codex_multi_role.catalog.result_reads import fields_read
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import may_be_met
+from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.result_reads import fields_read
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.validation_words import how_to_quote, written_path

@@ -17,7 +17,6 @@ from codex_multi_role.catalog import (
     list_flows,
     read_flows,
 )
-from codex_multi_role.catalog.contract_schemas import check_contracts
 from codex_multi_role.catalog.flow_references import AT_THE_END, unsent_roles
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
@@ -25,7 +24,9 @@ from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow.contract_schemas import check_contracts
 from codex_multi_role.flow.routing import relies_on_done
+from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.lifecycle.step_fields import (
     check_closed_schemas,
     check_keys,
@@ -95,6 +96,7 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     problems, types = Problems(), known_types(flows, catalog)
     with problems.collected():
         check_flows(flows, catalog, types)
+        check_reads(flows)
     for name, flow in flows.items():
         _check_checks(flow, catalog, types[name], problems)
         if not is_recorded(flow):

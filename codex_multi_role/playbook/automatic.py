@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
-from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.result_paths import ResultRead
 from codex_multi_role.catalog.value_uses import Path, ValueUse
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.result_paths import ResultRead
 from codex_multi_role.playbook.example import NoExample, count_variants, example, is_valid
 from codex_multi_role.playbook.script import AUTOMATIC, SUFFIX, Playbook
 

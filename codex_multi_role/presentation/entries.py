@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
-from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun, Visit
+from codex_multi_role.presentation.story import RUNNING, Note, ReportedTurn, Story, TestRun, Visit
 from codex_multi_role.presentation.wording import compact, cost_in_words, duration, judged, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
@@ -95,6 +95,8 @@ class Entries:
                     yield self._tests(tests)
                 case Path() as folder:
                     yield self._check(folder, begun.at)
+                case Note() as note:
+                    yield _added(note)
 
     def _turn(self, turn: ReportedTurn) -> ReportEntry:
         folder = TurnFolder.of(self._folder, turn.role, turn.number)
@@ -202,12 +204,17 @@ def _cost(result: dict[str, Any]) -> str:
     return ", ".join([*words, f"{compact(both)} tokens", cost_in_words(Cost.of_turn(result))] if both else words)
 
 
+def _added(note: Note) -> ReportEntry:
+    status, name = Chip("noted"), f"event-{note.who}-{note.at}"
+    return ReportEntry("event", name, note.at, note.who, "", status, note.words, embedded([]))
+
+
 @dataclass(frozen=True)
 class TimedPart:
     """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
 
     at: str
-    what: ReportedTurn | Question | TestRun | Path
+    what: ReportedTurn | Question | TestRun | Note | Path
 
 
 def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[TimedPart]:
@@ -216,6 +223,7 @@ def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> 
     found += [TimedPart(tests.began, tests) for tests in story.tests.values() if not tests.turn]
     found += [TimedPart(question.asked_at, question) for question in questions]
     found += _checks(folder, story.visits)
+    found += [TimedPart(each.at, each) for each in story.added]
     return sorted(found, key=lambda each: each.at)
 
 

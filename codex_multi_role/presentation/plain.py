@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
+from codex_multi_role.presentation.outcome import (
+    Incident,
+    incident_in_words,
+    kind_of,
+    playbook_in_words,
+    status_in_words,
+)
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
     BEFORE,
@@ -42,7 +48,7 @@ class PlainLines:
         self.progress.apply(event)
         now = self.progress.position.cycle_in_words
         said = [now] if now != cycle and isinstance(event, BEGINNINGS) else []
-        formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
+        formatter = _lines.registry.get(kind_of(event))  # as in `Progress.apply`
         if formatter is not None:
             said += formatter(event)
         if isinstance(event, events.TurnStarted) and (task := self.progress.role(event.role).task):
@@ -54,6 +60,11 @@ class PlainLines:
 def _lines(event: RunEvent) -> list[str]:
     """What an event says; nothing, unless a function below is registered for its class."""
     return []
+
+
+@_lines.register
+def _added(event: events.AddedEvent) -> list[str]:
+    return [one_line(words)] if (words := event.in_words()) else []
 
 
 @_lines.register

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from codex_multi_role.presentation.outcome import Incident, incident_in_words
+from codex_multi_role.presentation.outcome import Incident, incident_in_words, kind_of
 from codex_multi_role.presentation.progress import INTERRUPTED, LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
@@ -78,10 +78,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class Note:
-    """Something to know that does not belong to a turn."""
+    """Something to know that does not belong to a turn. ``who``: the type of the event of an extension."""
 
     at: str
     words: str
+    who: str = ""
 
 
 class Story:
@@ -97,6 +98,7 @@ class Story:
         self.visits: dict[tuple[str, int], Visit] = {}
         self.notes: list[Note] = []
         self.notes_left_out = 0
+        self.added: list[Note] = []
         self.states = ReportedStates()
         self.roles: list[str] = []
         self.began = ""
@@ -128,7 +130,7 @@ class Story:
 
     def _apply(self, event: RunEvent) -> None:
         self.began = self.began or event.at
-        handler = _add.registry.get(type(event))  # as in `Progress.apply`
+        handler = _add.registry.get(kind_of(event))  # as in `Progress.apply`
         if handler is not None:
             handler(event, self)
         self.at = event.at or self.at
@@ -205,6 +207,12 @@ def _note(event: Noted, story: Story) -> None:
         story.notes.append(Note(event.at, one_line(_words(event), 500)))
     else:
         story.notes_left_out += 1
+
+
+@_add.register
+def _added(event: events.AddedEvent, story: Story) -> None:
+    if (words := event.in_words()) and len(story.added) < MOST_NOTES:
+        story.added.append(Note(event.at, one_line(words, 500), event.type.removeprefix(events.ADDED)))
 
 
 def _words(event: Noted) -> str:

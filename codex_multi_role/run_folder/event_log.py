@@ -16,10 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records
-from codex_multi_role.run_folder.events import Record, RunEvent, UnknownEvent, Warning
+from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder.events import ADDED, AddedEvent, Record, RunEvent, UnknownEvent, Warning
 
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""
@@ -29,7 +31,8 @@ TYPE_FIRST = b'{"type": "'
 
 Subscriber = Callable[[Record], None]
 Keeper = Callable[[Sequence[Record]], None]
-_TYPES = {each.type: each for each in RunEvent.__subclasses__() if each is not UnknownEvent}
+TYPES = {each.type: each for each in RunEvent.__subclasses__() if each not in (AddedEvent, UnknownEvent)}
+OF_EXTENSIONS: Registry[type[AddedEvent]] = Registry("event", "codex_multi_role.events", {})
 
 
 def read_events(path: Path) -> Iterator[RunEvent]:
@@ -46,7 +49,8 @@ def skim_events(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[RunE
 
 
 def _skimmed(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[bytes]:
-    known = tuple(TYPE_FIRST + f'{each.type}"'.encode() for each in wanted)
+    ours = (f'{each.type}"' for each in wanted if each is not AddedEvent)
+    known = tuple(TYPE_FIRST + each.encode() for each in (*ours, *([ADDED] if AddedEvent in wanted else ())))
     if not path.exists():
         return
     last = b""
@@ -217,12 +221,19 @@ def _read(record: Record) -> RunEvent:
 @cache
 def _shape(name: str) -> tuple[type[RunEvent], Record, list[tuple[str, Any, Any]]]:
     """The class of a type, its defaults, and its fields with their `_split` types. Raises `KeyError`."""
-    event_type = _TYPES[name]
+    event_type = _of_extension(name) if name.startswith(ADDED) else TYPES[name]
     own = [each for each in fields(event_type) if each.name != "at"]
     defaults = {each.name: each.default for each in own if each.default is not MISSING}
     made = {each.name: each.default_factory() for each in own if each.default_factory is not MISSING}
     hints = get_type_hints(event_type)
     return event_type, defaults | made, [(each.name, *_split(hints[each.name])) for each in own]
+
+
+def _of_extension(name: str) -> type[RunEvent]:
+    try:
+        return OF_EXTENSIONS.find(name.removeprefix(ADDED))
+    except UsageError as error:
+        raise KeyError(name) from error
 
 
 def _split(hint: Any) -> tuple[Any, Any]:  # noqa: ANN401 - any annotation of a field

@@ -6,11 +6,13 @@ after it. ``as_record`` returns the JSON object of one line, `event_of` reads it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 Record = dict[str, Any]
+ADDED = "added."
 
 
 def now() -> str:
@@ -37,6 +39,26 @@ class RunEvent:
         record = {"type": self.type, **asdict(self)}
         record["at"] = self.at or now()
         return record
+
+
+@dataclass(frozen=True)
+class AddedEvent(RunEvent):
+    """Base of an event that an extension publishes, a frozen dataclass like those below.
+
+    Its type starts with `ADDED`. An entry point registers it under the rest in the group ``codex_multi_role.events``.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.type = f"{ADDED}{cls.type}"
+
+    def in_words(self) -> str:
+        """One line of the live view, ``show`` and the report; empty for none."""
+        return ""
+
+    def figures(self) -> Mapping[str, int | float | str]:
+        """What telemetry adds to the run's span, by name."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from codex_multi_role.catalog import (
     fill,
     instructions_digest,
 )
-from codex_multi_role.catalog.answer_needs import Contract, in_words
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.flow import ExpectedAnswer
+from codex_multi_role.flow.answer_needs import Contract, in_words
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
@@ -40,6 +40,7 @@ from codex_multi_role.steps.turn_record import (
     GAVE_UP,
     UNFINISHED,
     WEB_SEARCHES,
+    PromptTexts,
     TurnPrompt,
     TurnResult,
 )
@@ -158,21 +159,24 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     return TurnPrompt(
         role=question.role,
         instance=question.instance,
-        prompt=prompt([]),
-        when_forgotten=prompt([question.earlier] if question.earlier else []),
+        texts=PromptTexts(
+            prompt=prompt([]),
+            when_forgotten=prompt([question.earlier] if question.earlier else []),
+            when_known=prompt([], known=True),
+            instructions=instructions_digest(texts, question.role) if standing else "",
+        ),
         visit=question.visit,
         cycle=question.cycle,
         thread=question.thread,
         unit=question.unit,
-        when_known=prompt([], known=True),
-        instructions=instructions_digest(texts, question.role) if standing else "",
         expected=question.expected,
     )
 
 
 def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recorder) -> TurnResult:
     """The turn, taken now or before. A tolerated failure becomes a result; any other is raised."""
-    which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
+    repair, step = asked.follows.repair, asked.follows.step
+    which = f"repair turn {repair}" if repair else f"continued turn {step}" if step else "turn"
 
     def work(place: int) -> Json:
         finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
@@ -180,10 +184,10 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return finished.as_json()
         if question.tests or question.copy or not run.settings.only_reads(question.role.name):
             run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
-        in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
+        in_copy = run.in_copy(question.copy, fresh=repair + step == 0)
         try:
             turn = _taken(in_copy, question, replace(asked, place=place))
-            return _accepted(run, question, turn, asked.repair).as_json()
+            return _accepted(run, question, turn, repair).as_json()
         except (RoleFailed, CodexError) as error:
             if not question.tolerate:
                 raise

@@ -41,6 +41,7 @@ def context_of(
         redact=run.services.folder.redact,
         run=lambda: _facts(run, key),
         python=run.settings.tests.python,
+        publish=run.services.events.publish,
         settings=lambda: load_settings(name, run.catalog.source.parent),
     )
 

@@ -35,21 +35,21 @@ class KnownInstructions:
 
     def suffice_for(self, asked: TurnPrompt) -> bool:
         """Whether the prompt may leave its instructions out. They must survive a compaction before it is answered."""
-        within = self.characters + len(asked.when_known) <= KEPT_CHARACTERS
-        return bool(asked.instructions) and self.digest == asked.instructions and within
+        within = self.characters + len(asked.texts.when_known) <= KEPT_CHARACTERS
+        return bool(asked.texts.instructions) and self.digest == asked.texts.instructions and within
 
     def after(self, asked: TurnPrompt, sent: str, answered_turn: int | None) -> Self:
         """The state after ``sent``. A turn that is not answered may have left all of its prompt in the thread, or none.
 
         Other instructions replace these, even those of a step's own prompt, because the last ones given apply.
         """
-        follows = sent == asked.when_known or asked.repair + asked.step > 0
-        same = asked.instructions != "" and asked.instructions == self.digest
+        follows = sent == asked.texts.when_known or asked.follows.repair + asked.follows.step > 0
+        same = asked.texts.instructions != "" and asked.texts.instructions == self.digest
         if follows or (same and answered_turn is None):
             return replace(self, characters=self.characters + len(sent))
-        if answered_turn is None or not asked.instructions:
+        if answered_turn is None or not asked.texts.instructions:
             return type(self)()
-        return type(self)(asked.instructions, answered_turn, len(sent))
+        return type(self)(asked.texts.instructions, answered_turn, len(sent))
 
     def as_json(self) -> Json:
         return asdict(self)

@@ -136,7 +136,7 @@ def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> Turn
         return replace(asked, opened=True)
     if outcome.remedy is Remedy.FRESH_THREAD and asked.thread != NEW_THREAD:
         run.services.events.publish(Warning(f"{asked.instance}: its conversation is full; it continues in a new one"))
-        return replace(asked, prompt=asked.when_forgotten, thread=NEW_THREAD, opened=False)
+        return replace(asked, texts=asked.texts.for_a_new_thread(), thread=NEW_THREAD, opened=False)
     return None
 
 

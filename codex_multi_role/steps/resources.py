@@ -9,10 +9,10 @@ from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.catalog import RoleSpecCatalog
-from codex_multi_role.catalog.contracts import NO_CONTRACTS, Contracts
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.flow.contracts import NO_CONTRACTS, Contracts
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.events import Warning

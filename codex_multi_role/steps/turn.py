@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
-from codex_multi_role.catalog.answer_needs import needless_nulls
-from codex_multi_role.catalog.contract_schemas import sent_schema
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
@@ -17,6 +15,8 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
+from codex_multi_role.flow.answer_needs import needless_nulls
+from codex_multi_role.flow.contract_schemas import sent_schema
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import TurnFolder
@@ -162,7 +162,8 @@ class Attempt:
         for each in self.observers:
             each.began()
         known = not self.forgot and self.known.suffice_for(self.asked)
-        asked = self.asked.when_known if known else self.asked.when_forgotten if self.forgot else self.asked.prompt
+        texts = self.asked.texts
+        asked = texts.when_known if known else texts.when_forgotten if self.forgot else texts.prompt
         self.sent = prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
@@ -226,7 +227,7 @@ class Attempt:
         metadata = {
             "multi_role_role": self.role.name,
             "multi_role_visit": str(self.asked.visit),
-            "multi_role_repair": str(self.asked.step + self.asked.repair),
+            "multi_role_repair": str(self.asked.follows.step + self.asked.follows.repair),
             "multi_role_attempt": str(self.number),
         }
         if self.asked.unit:
@@ -253,7 +254,7 @@ class Attempt:
         elif handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             snapshot = self.run.snapshots.take()
         status, word, reason = self._ending(outcome, reply)
-        may_repair = status == INVALID and self.asked.repair < self.run.settings.repair_attempts
+        may_repair = status == INVALID and self.asked.follows.repair < self.run.settings.repair_attempts
         result = TurnResult(
             role=self.role.name,
             instance=self.asked.instance,
@@ -281,7 +282,7 @@ class Attempt:
         said = self.kept.get(TERMINATED, {})
         if said.get("status") == FAILURE:
             return GAVE_UP, GAVE_UP, said["reason"] or "no reason given"
-        first_answer = self.asked.repair == 0 and self.asked.step < self.role.max_steps
+        first_answer = self.asked.follows.repair == 0 and self.asked.follows.step < self.role.max_steps
         if reply.only_text and first_answer and TERMINATED not in self.kept:
             return (
                 UNFINISHED,
@@ -334,8 +335,8 @@ class Attempt:
             "thread_id": self.client.thread.id,
             "model": self.used.model,
             "attempt": self.number,
-            "repair_of": self.asked.repair_of,
-            "continues": self.asked.continues,
+            "repair_of": self.asked.follows.repair_of,
+            "continues": self.asked.follows.continues,
             "tools": list(self.role.tools),
             "cycle": self.asked.cycle,
             "unit": self.asked.unit,

@@ -20,48 +20,71 @@ WEB_SEARCHES = "web_searches"
 
 
 @dataclass(frozen=True)
-class TurnPrompt:
-    """A prompt to send. ``visit``: the number of this ask of the role; ``step``: how often it was continued.
+class PromptTexts:
+    """What a prompt says, by what its thread knows.
 
-    ``repair``: the number of the repair turn, or 0. ``instance``: the process that gets the prompt. ``thread``:
-    `CURRENT_THREAD` of that process, `NEW_THREAD`, or an ID. ``opened``: an earlier attempt already switched to it.
-    ``place``: the turn's journal position; ``unit``: the key of the asking unit. ``when_forgotten`` is sent instead if
-    the thread has lost the role's earlier turns, ``when_known`` if it still has the ``instructions`` (a digest; empty
-    if this prompt has none). ``kept``: what tools stored for the handoff in earlier turns of this
-    ask. ``expected``: what later steps need of the answer.
+    ``when_forgotten`` is sent instead of ``prompt`` if the thread has lost the role's earlier turns, ``when_known`` if
+    it still has the ``instructions`` (a digest; empty if this prompt has none).
+    """
+
+    prompt: str
+    when_forgotten: str
+    when_known: str = ""
+    instructions: str = ""
+
+    def for_a_new_thread(self) -> PromptTexts:
+        return replace(self, prompt=self.when_forgotten)
+
+
+@dataclass(frozen=True)
+class Follows:
+    """The turn of the same ask that a prompt follows. ``repair``: the number of the repair turn, or 0.
+
+    ``step``: how often the ask was continued.
+    """
+
+    repair: int = 0
+    repair_of: int | None = None
+    step: int = 0
+    continues: int | None = None
+
+
+@dataclass(frozen=True)
+class TurnPrompt:
+    """A prompt to send. ``visit``: the number of this ask of the role.
+
+    ``instance``: the process that gets the prompt. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an
+    ID. ``opened``: an earlier attempt already switched to it. ``place``: the turn's journal position; ``unit``: the key
+    of the asking unit. ``kept``: what tools stored for the handoff in earlier turns of this ask. ``expected``: what
+    later steps need of the answer.
     """
 
     role: RoleSpec
     instance: str
-    prompt: str
-    when_forgotten: str
+    texts: PromptTexts
     visit: int
     cycle: int
     thread: str = CURRENT_THREAD
     opened: bool = False
     place: int = 0
-    repair: int = 0
-    repair_of: int | None = None
     unit: str = ""
-    step: int = 0
-    continues: int | None = None
+    follows: Follows = field(default_factory=Follows)
     kept: Json = field(default_factory=dict)
-    when_known: str = ""
-    instructions: str = ""
     expected: ExpectedAnswer = field(default_factory=ExpectedAnswer)
 
     def repairing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
         """The prompt that asks again, on the same thread, for what ``turn`` should have answered."""
-        after = self._after(turn, prompt)
-        return replace(after, repair=self.repair + 1, repair_of=turn.number, continues=None)
+        follows = replace(self.follows, repair=self.follows.repair + 1, repair_of=turn.number, continues=None)
+        return self._after(turn, prompt, follows)
 
     def continuing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
         """The prompt that lets the role continue, on the same thread, what ``turn`` left unfinished."""
-        return replace(self._after(turn, prompt), step=self.step + 1, continues=turn.number)
+        return self._after(turn, prompt, replace(self.follows, step=self.follows.step + 1, continues=turn.number))
 
-    def _after(self, turn: TurnResult, prompt: str) -> TurnPrompt:
+    def _after(self, turn: TurnResult, prompt: str, follows: Follows) -> TurnPrompt:
         thread = CURRENT_THREAD if self.thread == CURRENT_THREAD else turn.thread_id
-        return replace(self, prompt=prompt, thread=thread, kept=turn.kept, instructions="")
+        texts = replace(self.texts, prompt=prompt, instructions="")
+        return replace(self, texts=texts, thread=thread, kept=turn.kept, follows=follows)
 
 
 @dataclass(frozen=True)

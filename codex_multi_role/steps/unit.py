@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
-from codex_multi_role.catalog.result_reads import steps_read
 from codex_multi_role.catalog.templates import TemplateFailed, render_text
 from codex_multi_role.errors import DefinitionError, RoleFailed, UsageError
+from codex_multi_role.flow.result_reads import steps_read
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import CopyMerged, Warning

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codex_multi_role.catalog.answer_needs import (
+from codex_multi_role.catalog.value_uses import path_text
+from codex_multi_role.flow.answer_needs import (
     Contract,
     beside,
     in_words,
@@ -11,8 +12,7 @@ from codex_multi_role.catalog.answer_needs import (
     needless_nulls,
     not_required_by,
 )
-from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.value_uses import path_text
+from codex_multi_role.flow.contracts import Contracts
 from tests.support.flows import CATALOG, flow_of
 
 

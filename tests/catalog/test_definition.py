@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from codex_multi_role.api.python_team import Step
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.prices import PricesFile
-from codex_multi_role.cli.json_schemas import INSTALLED
+from codex_multi_role.extensions.setup.json_schemas import INSTALLED
 from codex_multi_role.playbook import Playbook
 
 NUMBERS = {int, float, Decimal}

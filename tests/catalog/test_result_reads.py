@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
-from codex_multi_role.catalog.result_reads import check_measured, fields_read, routes_on_result
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.result_reads import check_measured, fields_read, routes_on_result
 from tests.support.teams import Record
 
 LINT: Record = {"id": "lint", "check": "command", "on_bad": "continue", "with": {"argv": ["true"]}}

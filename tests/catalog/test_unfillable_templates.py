@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, load_flow
+from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
+from codex_multi_role.flow.unfillable_templates import check_reads
 from tests.support.catalogs import Write, problem_of
 from tests.support.wrong_values import rows_of
 
@@ -29,7 +30,7 @@ steps:
 
 def _problem(tmp_path: Path, write: Write, catalog: RoleSpecCatalog, *, plan: str = "", work: str = "") -> str:
     write(LOOP.format(plan=plan and f", {plan}", work=work and f", {work}"), "flows/loop.yaml")
-    return problem_of(lambda: load_flow("loop", tmp_path, catalog))
+    return problem_of(lambda: check_reads(load_flows("loop", tmp_path, catalog)))
 
 
 @pytest.mark.parametrize(("template", "before"), rows_of("templates", "later", "before"))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.tests import run_tests
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from tests.support.checks import MakeContext
 
 pytestmark = pytest.mark.real

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
-from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
+from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
 from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 from tests.support.long_run import by_default
 
@@ -143,7 +143,7 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
 def test_harm_of_one_test_is_its_own(
     make_context: MakeContext, monkeypatch: pytest.MonkeyPatch, harm: str, words: str
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.checks.coverage_run.TESTS_AT_LEAST", 20)
+    monkeypatch.setattr("codex_multi_role.extensions.measuring.coverage_run.TESTS_AT_LEAST", 20)
     tests = f"import os, pytest, signal, time\n{HALF}def test_p(): {harm}\ndef test_p2(): assert sign(0) == 'zero'\n"
     result = _of(make_context, tests, timeout_seconds=20.0)
     assert (result["status"], result["passed"], result["failed"]) == ("failed", 3, 1), result

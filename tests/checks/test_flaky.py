@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.flaky import find_flaky
 from tests.support.checks import MakeContext, run_check
 
 pytestmark = pytest.mark.real

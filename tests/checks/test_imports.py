@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
-from codex_multi_role.checks.imports import import_folder, known_folders, module_name
+from codex_multi_role.checks.environments import known_folders
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
+from codex_multi_role.extensions.measuring.imports import import_folder, module_name
 from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
 from tests.support.long_run import by_default
 

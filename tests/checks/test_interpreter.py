@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
-from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.plugins.codex_multi_role_python import described
+from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
 from tests.support.checks import MakeContext

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
-from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.interpreter import Interpreter
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
+from codex_multi_role.extensions.measuring.flaky import find_flaky
 from tests.support.checks import MakeContext
 from tests.support.generation import ABOVE, BELOW, IMPORT, SIGN
 

@@ -8,8 +8,8 @@ from textwrap import dedent
 import psutil
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.tests import run_tests
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, MakeContext, run_check
 

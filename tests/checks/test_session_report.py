@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.imports import PLUGINS
+from codex_multi_role.checks.environments import PLUGINS
 from codex_multi_role.checks.session_report import EXIT_STATUS, FILE, OWN_FAILURE, PLUGIN, VARIABLE, SessionReport
 
 TESTS = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role.cli.diagnosis import _git, pinned_version
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.extensions.setup.diagnosis import _git, pinned_version
 from tests.support.console import console
 
 pytestmark = pytest.mark.real
@@ -74,7 +74,7 @@ def test_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
 
 def test_git_too_old_to_merge_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = subprocess.CompletedProcess("git", 0, b"git version 2.30.2\n")
-    monkeypatch.setattr("codex_multi_role.cli.diagnosis.Git.run", lambda *_: old)
+    monkeypatch.setattr("codex_multi_role.extensions.setup.diagnosis.Git.run", lambda *_: old)
     finding = _git()
     assert (finding.ok, finding.detail) == (False, "git 2.30.2 is too old to merge copies of the workspace")
     assert "upgrade git to 2.39 or newer" in finding.advice

@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from codex_multi_role.catalog import load_yaml
-from codex_multi_role.cli import json_schemas
-from codex_multi_role.cli.json_schemas import INSTALLED, schema_of
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.extensions.setup import json_schemas
+from codex_multi_role.extensions.setup.json_schemas import INSTALLED, schema_of
 from codex_multi_role.host.settings_files import SETTINGS_FILE
 from codex_multi_role.playbook.example import example
 from codex_multi_role.reading.json_types import Json

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.new_definitions import ROLE, add_flow, add_role, with_entry
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.setup.new_definitions import ROLE, add_flow, add_role, with_entry
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.catalogs import begin
 from tests.support.teams import TeamFolder, say

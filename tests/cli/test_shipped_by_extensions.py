@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli import init
+from codex_multi_role.extensions.setup import init
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook import is_automatic, load_playbook
 from codex_multi_role.reading import registry

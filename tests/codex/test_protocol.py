@@ -14,9 +14,9 @@ from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
 from codex_multi_role.codex.failures import classify
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.notifications import EventParser
-from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn_outcome import TurnRequest
+from codex_multi_role.extensions.setup.protocol import changed_messages, protocol_as_tested
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 
 pytestmark = pytest.mark.real

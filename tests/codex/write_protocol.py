@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.protocol import TESTED, printed_protocol, protocol_as_tested
+from codex_multi_role.extensions.setup.protocol import TESTED, printed_protocol, protocol_as_tested
 
 if __name__ == "__main__":
     spoken = {file: list(messages) for file, messages in protocol_as_tested().items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from codex_multi_role.option import Option, Use
-from codex_multi_role.run_options import all_options
+from codex_multi_role.run_options import OPTIONS
 
 HEAD = '''"""The options of a run as keywords, for type checkers and editors.
 
@@ -18,8 +18,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from codex_multi_role.run_options import AddedOptions
 '''
+ADDED = "    added: list[AddedOptions] | tuple[AddedOptions, ...]\n"
+"""The options of extensions, each in its own type."""
 TYPES: Mapping[Any, str] = {
     Path: "str | os.PathLike[str]",
     tuple: "list[str] | tuple[str, ...]",  # no Sequence: a text is one too
@@ -29,13 +34,13 @@ TYPES: Mapping[Any, str] = {
 
 def option_keywords() -> str:
     """The source of the module."""
-    options = all_options()
+    options = OPTIONS
     shared = {name: each for name, each in options.items() if Use.RESUME in each.use}
     forked = {name: each for name, each in options.items() if Use.FORK in each.use and name not in shared}
     goal = {"goal": forked.pop("goal")}
     rest = {name: each for name, each in options.items() if name not in {*shared, *forked, *goal}}
     classes = (
-        _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared),
+        _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared, ADDED),
         _class("NewRunKeywords", "ResumeKeywords, total=False", "What is given to a new run or a fork.", forked),
         _class("ForkKeywords", "NewRunKeywords, total=False", "What `fork` and `rerun` may change.", goal),
         _class("RunKeywords", "NewRunKeywords, total=False", "The options of `run` beside the goal.", rest),
@@ -44,8 +49,8 @@ def option_keywords() -> str:
     return "\n\n".join((HEAD, *classes))
 
 
-def _class(name: str, bases: str, about: str, options: Mapping[str, Option]) -> str:
-    lines = (f"    {each.name}: {type_of(each)}\n" for each in options.values())
+def _class(name: str, bases: str, about: str, options: Mapping[str, Option], more: str = "") -> str:
+    lines = (*(f"    {each.name}: {type_of(each)}\n" for each in options.values()), more)
     return f'class {name}({bases}):\n    """{about}"""\n\n{"".join(lines)}'
 
 

@@ -31,6 +31,7 @@ Packages add subscribers by the entry point `codex_multi_role.subscribers`.
 """
 SYSTEMS = {
     "checks": "Checks for any flow",
+    "measuring": "Measured tests",
     "test_generation": "Test generation",
     "documentation": "Documentation",
     "research": "Research",

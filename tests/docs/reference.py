@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from codex_multi_role.cli.json_schemas import all_kinds, schema_text
+from codex_multi_role.extensions.setup.json_schemas import all_kinds, schema_text
 from tests.docs.command_line import command_line, settings
 from tests.docs.option_keywords import option_keywords
 from tests.docs.parts import checks, events, tools, with_bad_results

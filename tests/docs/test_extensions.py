@@ -49,4 +49,6 @@ def test_exercise_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         said[command] = done.stdout
     run = (project / "runs/latest").resolve().name
     assert re.fullmatch(rf"\S+ {run}: summarized\n", said["codex-multi-role diary"])
+    assert said["codex-multi-role flows limits"] == "8\n"
+    assert [line for line in said["codex-multi-role show"].splitlines() if "summary.txt has 12 words" in line]
     assert "My-extension:\n  diary " in give("codex-multi-role --help", project).stdout

@@ -14,13 +14,13 @@ from pydantic import BaseModel
 
 import codex_multi_role
 from codex_multi_role.option import Use
-from codex_multi_role.run_options import all_options, options_with
+from codex_multi_role.run_options import OPTIONS
 from tests.docs.pages import HOW_TO_ADD, blocks, page_names
 
 pytestmark = pytest.mark.real
 
 STARTED = {
-    "run": {*all_options(), "on_event", "ask_person", "team"},
+    "run": {*OPTIONS, "added", "on_event", "ask_person", "team"},
     "resume": {"reference", "runs_dir", "changes", "on_event", "ask_person", "placement"},
     "fork": {"reference", "runs_dir", "start", "changes", "on_event", "ask_person"},
 }
@@ -110,8 +110,12 @@ def test_editor_knows_every_option_of_a_run(found: dict[str, str]) -> None:
     *functions, resumed, forked = re.findall(r'Revealed type is "(.*)"', found["completed"])[len(COMPLETED) :]
     for (name, arguments), revealed in zip(STARTED.items(), functions, strict=True):
         assert {*re.findall(r"(\w+)'?\??: ", revealed)} - {"options"} >= arguments, name
-    assert set(re.findall(r"'(\w+)'\??: ", resumed)) == {*options_with(Use.RESUME)}
-    assert set(re.findall(r"'(\w+)'\??: ", forked)) == {*options_with(Use.FORK)}
+    assert set(re.findall(r"'(\w+)'\??: ", resumed)) == _given(Use.RESUME)
+    assert set(re.findall(r"'(\w+)'\??: ", forked)) == _given(Use.FORK)
+
+
+def _given(use: Use) -> set[str]:
+    return {"added", *(name for name, each in OPTIONS.items() if use in each.use)}
 
 
 def test_type_checker_accepts_what_people_write_and_refuses_the_rest(found: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec
-from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.playbook.automatic import schema_from_use
 from codex_multi_role.playbook.example import example
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.presentation.typical import typical_runs
+from codex_multi_role.cli.flows import typical_runs
 from tests.support.recorded_runs import make_run
 
 

@@ -11,14 +11,20 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.steps.known_instructions import INSTRUCTIONS, KEPT_CHARACTERS, KnownInstructions
-from codex_multi_role.steps.turn_record import TurnPrompt
+from codex_multi_role.steps.turn_record import Follows, PromptTexts, TurnPrompt
 from tests.support.models import model_requests, texts
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
-ASKED = TurnPrompt(RoleSpec(name="one", prompt_text="Do it."), "one", "all of it", "", 1, 1)
-ASKED = replace(ASKED, when_known="the rest", instructions="digest")
+TEXTS = PromptTexts("all of it", "", "the rest", "digest")
+ASKED = TurnPrompt(RoleSpec(name="one", prompt_text="Do it."), "one", TEXTS, 1, 1)
+
+
+def _with(instructions: str) -> TurnPrompt:
+    return replace(ASKED, texts=replace(TEXTS, instructions=instructions))
+
+
 COMPACT = ("model_auto_compact_token_limit=100",)
 FULL = "Do it."
 
@@ -35,7 +41,7 @@ def prompts(team: TeamFolder, count: int) -> list[bool]:
         (KnownInstructions("digest", 1, 20), ASKED, True),
         (KnownInstructions("other", 1, 20), ASKED, False),
         (KnownInstructions(), ASKED, False),
-        (KnownInstructions(), replace(ASKED, instructions=""), False),
+        (KnownInstructions(), _with(""), False),
         (KnownInstructions("digest", 1, KEPT_CHARACTERS), ASKED, False),
     ],
 )
@@ -48,12 +54,12 @@ def test_only_instructions_that_survive_are_left_out(known: KnownInstructions, a
     [
         (ASKED, "the rest", 2, KnownInstructions("digest", 1, 108)),
         (ASKED, "the rest", None, KnownInstructions("digest", 1, 108)),
-        (replace(ASKED, instructions="", repair=1), "a repair", 2, KnownInstructions("digest", 1, 108)),
+        (replace(_with(""), follows=Follows(repair=1)), "a repair", 2, KnownInstructions("digest", 1, 108)),
         (ASKED, "all of it", 2, KnownInstructions("digest", 2, 9)),
         (ASKED, "all of it", None, KnownInstructions("digest", 1, 109)),
-        (replace(ASKED, instructions="edited"), "all of it", 2, KnownInstructions("edited", 2, 9)),
-        (replace(ASKED, instructions="edited"), "all of it", None, KnownInstructions()),
-        (replace(ASKED, instructions=""), "a step's own", 2, KnownInstructions()),
+        (_with("edited"), "all of it", 2, KnownInstructions("edited", 2, 9)),
+        (_with("edited"), "all of it", None, KnownInstructions()),
+        (_with(""), "a step's own", 2, KnownInstructions()),
     ],
 )
 def test_known_instructions_age_and_give_way_to_others(

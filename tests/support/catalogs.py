@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.init import starter_files
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.extensions.setup.init import starter_files
 
 Write = Callable[..., Path]
 TWO_ROLES = """\

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from codex_multi_role.catalog.answer_needs import Contract, Need
 from codex_multi_role.catalog.value_uses import ITEM, Path
+from codex_multi_role.flow.answer_needs import Contract, Need
 
 VALUES: tuple[object, ...] = (
     "x", "one", "3", "false", "a, b", 0, 3, 12, 2.5, -1, True, False, None, [], ["a"], [1, 2], [None],

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
@@ -36,6 +35,7 @@ from codex_multi_role.errors import (
     RunInterrupted,
 )
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks import CheckContext, coverage
-from codex_multi_role.checks.coverage_report import Measured, Reached
-from codex_multi_role.checks.coverage_run import CoverageOutcome, Status
+from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.junit_report import TestCase, TestCounts
-from codex_multi_role.checks.suite import SuiteOutcome
+from codex_multi_role.extensions.measuring import coverage
+from codex_multi_role.extensions.measuring.coverage_report import Measured, Reached
+from codex_multi_role.extensions.measuring.coverage_run import CoverageOutcome, Status
+from codex_multi_role.extensions.measuring.suite import SuiteOutcome
 from codex_multi_role.extensions.test_generation import kill_matrix, measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
 
@@ -38,7 +39,7 @@ def suites_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class SuiteHere:
-    """As `codex_multi_role.checks.suite.Suite`."""
+    """As `codex_multi_role.extensions.measuring.suite.Suite`."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class SuiteHere:
 
 
 class CoverageHere:
-    """As `codex_multi_role.checks.coverage_run.CoverageRun`, of lines only."""
+    """As `codex_multi_role.extensions.measuring.coverage_run.CoverageRun`, of lines only."""
 
     def __init__(
         self,

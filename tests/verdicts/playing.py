@@ -11,11 +11,11 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, run
-from codex_multi_role.catalog.answer_needs import needless_nulls
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
 from codex_multi_role.errors import Ending, RoleFailed
+from codex_multi_role.flow.answer_needs import needless_nulls
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.script import Playbook

@@ -5,17 +5,18 @@ The public names are loaded on first use.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.replays.rerunning import rerun
+    from codex_multi_role.extensions.replays.run_options import ReplayOptions
 
-__all__ = ["rerun"]
+__all__ = ["ReplayOptions", "rerun"]
+_MODULES = {"ReplayOptions": "run_options", "rerun": "rerunning"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from codex_multi_role.extensions.replays import rerunning
-
-    return getattr(rerunning, name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

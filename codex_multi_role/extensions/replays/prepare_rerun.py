@@ -66,9 +66,9 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
         given = given.changed(playbook=remembered.answers.playbook)
     if given.limits.prices and not given.limits.prices.is_file():
         given = given.changed(prices=remembered.limits.prices)
-    options = remembered.changed(
+    added = {name: value for name, value in remembered.added.items() if name != "record"}
+    options = replace(remembered, added=added).changed(
         run_id=None,
-        record=None,
         runs_dir=parent.path.parent,
         worktree=False,
         branch=None,

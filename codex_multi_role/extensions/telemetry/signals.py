@@ -52,6 +52,8 @@ class RunSpans:
                 self._tool(event, "shell", "extension", failed=event.exit_code != 0)
             case events.Approval():
                 self._approval(event)
+            case events.AddedEvent():
+                self._run.add_event(event.type, dict(event.figures()), nanoseconds(event.at))
             case events.RunEnded():
                 self._run_ended(event, self._run)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from codex_multi_role.checks.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
+from codex_multi_role.extensions.measuring.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
 from codex_multi_role.extensions.test_generation.mutants import Mutant
 from codex_multi_role.extensions.test_generation.warm_suite import ChangedText, TimeLimits, run_warm
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.coverage_report import Reached
-from codex_multi_role.checks.coverage_run import CoverageRun
-from codex_multi_role.checks.suite import Repeated, Suite, repeat
+from codex_multi_role.extensions.measuring.coverage_report import Reached
+from codex_multi_role.extensions.measuring.coverage_run import CoverageRun
+from codex_multi_role.extensions.measuring.suite import Repeated, Suite, repeat
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.extensions.test_generation.mutants import Mutant
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.checks.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
+from codex_multi_role.extensions.measuring.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.extensions.test_generation.expectations import expects
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
-from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python
+from codex_multi_role.extensions.measuring.suite import Repeated, Suite, repeat
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, is_installed
 

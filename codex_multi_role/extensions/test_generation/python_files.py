@@ -12,10 +12,10 @@ from typing import Final, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, inside, no_time
-from codex_multi_role.checks.imports import module_name
-from codex_multi_role.checks.python_targets import is_test_file
 from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.imports import module_name
+from codex_multi_role.extensions.measuring.python_targets import is_test_file
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.checks.coverage_run import junit_name
 from codex_multi_role.checks.junit_report import TestCase, read_report
-from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome
+from codex_multi_role.extensions.measuring.coverage_run import junit_name
+from codex_multi_role.extensions.measuring.suite import INTERRUPTED, Suite, SuiteOutcome
 from codex_multi_role.workspace import CommandResult
 
 FOLDER = Path(__file__).parent / "plugins"

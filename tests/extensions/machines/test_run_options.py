@@ -10,6 +10,7 @@ import pytest
 
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.machines.run_options import MachineOptions
 from tests.support.batches import OF_TEAM, one_role
 from tests.support.console import console
 from tests.support.teams import read
@@ -18,11 +19,11 @@ URL = "postgresql://runs@db/runs?sslmode=require"
 
 
 def test_run_remembers_the_address() -> None:
-    options = RunOptions(goal="g", workspace=Path("/w"), runs_dir=Path("/r"), database_url=URL)
+    options = RunOptions(goal="g", workspace=Path("/w"), runs_dir=Path("/r"), added=[MachineOptions(database_url=URL)])
     record = json.loads(json.dumps(options.as_record()))
     assert record["database_url"] == URL
     assert RunOptions.from_record(record) == options == replace(options, goal="g")
-    assert options.changed(database_url=None) == replace(options, added={})
+    assert options == replace(options.changed(cycles=1), cycles=3)
 
 
 def test_run_without_one_records_nothing_of_it() -> None:
@@ -31,7 +32,7 @@ def test_run_without_one_records_nothing_of_it() -> None:
 
 def test_wrong_address_is_refused() -> None:
     with pytest.raises(UsageError, match="the database URL has no scheme"):
-        RunOptions(database_url="here")
+        RunOptions(added=[MachineOptions(database_url="here")])
     with pytest.raises(UsageError, match='did you mean "database_url"'):
         RunOptions(databse_url=URL)  # type: ignore[call-arg]
 

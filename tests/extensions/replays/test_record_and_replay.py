@@ -278,7 +278,7 @@ def test_run_that_never_asked_leaves_no_recording(tmp_path: Path, no_login: None
 @pytest.mark.parametrize("other", [{"record": Path("a")}, {"playbook": "roman-numerals"}])
 def test_replay_takes_neither_recording_nor_playbook(tmp_path: Path, other: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
-        RunOptions(goal="x", replay=Path("b"), **other)
+        RunOptions(**{"goal": "x", "replay": Path("b"), **other})
 
 
 def test_resume_takes_no_recording_of_its_own(tmp_path: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays import ReplayOptions
 
 
 def test_run_remembers_them() -> None:
-    options = RunOptions(workspace="/w", runs_dir="/r", record="/a.ndjson", replay_match="nearest")
+    options = RunOptions(
+        workspace="/w", runs_dir="/r", added=[ReplayOptions(record=Path("/a.ndjson"), replay_match="nearest")]
+    )
     assert RunOptions.from_record(json.loads(json.dumps(options.as_record()))) == options
-    assert options.changed(record=None, replay_match="strict") == replace(options, added={})
+    assert options.changed(added=[ReplayOptions(record=Path("/b"))]).added == {**options.added, "record": Path("/b")}
 
 
 @pytest.mark.parametrize("reuse", ["", "*", "20260131_101500_0a1b2c3d"])
@@ -26,4 +29,6 @@ def test_older_run_has_the_defaults(reuse: str) -> None:
 
 def test_wrong_value_is_refused() -> None:
     with pytest.raises(UsageError, match="replay_match must be strict or nearest, not 'most'"):
-        RunOptions(replay_match="most")  # type: ignore[arg-type]
+        RunOptions(added=[ReplayOptions(replay_match="most")])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="added must be a list of AddedOptions of extensions, not 'strict'"):
+        RunOptions(added="strict")  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from codex_multi_role.extensions.test_generation.merge_tests import merge_tests
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT

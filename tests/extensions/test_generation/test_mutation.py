@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.suite import Suite
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge
 from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 from codex_multi_role.extensions.test_generation.mutation import END_SECONDS, judge_mutants

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks import suite
+from codex_multi_role.extensions.measuring import suite
 from codex_multi_role.extensions.test_generation import kill_matrix
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from tests.support.checks import MakeContext

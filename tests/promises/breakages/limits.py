@@ -15,8 +15,7 @@ from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.run_folder.turn_folder import list_turns, own_turns
 from codex_multi_role.run_options import limits_in
-from codex_multi_role.steps.budget import Budget, Limits, Price
-from codex_multi_role.steps.cap import Cap
+from codex_multi_role.steps.budget import Budget, Cap, Limits, Price
 from codex_multi_role.steps.turn_events import TurnUsage
 from codex_multi_role.steps.work_clock import WorkClock
 from tests.promises.breakage import Breakage

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from codex_multi_role.checks.command import _environment
 from codex_multi_role.checks.contract import CheckContext
-from codex_multi_role.checks.measured_process import environment_of_tests
+from codex_multi_role.checks.process_of_tests import environment_of_tests
 from codex_multi_role.codex import codex_settings
 from codex_multi_role.codex.child import Child
 from codex_multi_role.codex.running_turn import ApprovalAnswered

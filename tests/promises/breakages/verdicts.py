@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from codex_multi_role.catalog.result_reads import check_measured, routes_on_result
-from codex_multi_role.checks.measured_process import MeasuredProcess
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.flow_walk import FlowWalk
 from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
+from codex_multi_role.extensions.measuring.measured_process import MeasuredProcess
 from codex_multi_role.extensions.research.search_providers import _has_searched
+from codex_multi_role.flow.result_reads import check_measured, routes_on_result
 from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded

@@ -94,9 +94,9 @@ class Reuse:
         thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(self._names.named(role.instructions))
-        named = self._names.named(asked.prompt)
-        remembered = asked.instructions and thread != NEW
-        known = self._names.named(asked.when_known) if remembered else asked.when_known == asked.prompt
+        texts, named = asked.texts, self._names.named(asked.texts.prompt)
+        remembered = texts.instructions and thread != NEW
+        known = self._names.named(texts.when_known) if remembered else texts.when_known == texts.prompt
         files = digest(files_named_in(named, self._folder))
         return {
             "prompt": digest([named, known]),

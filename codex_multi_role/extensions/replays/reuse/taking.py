@@ -46,7 +46,7 @@ class TurnTaking:
             changed = self._change_workspace(folder, before)
         self._copy_files(folder)
         handoff = self._handoff(folder, recorded)
-        may_repair = self.asked.repair < run.settings.repair_attempts
+        may_repair = self.asked.follows.repair < run.settings.repair_attempts
         result = replace(
             recorded,
             instance=self.asked.instance,
@@ -75,14 +75,14 @@ class TurnTaking:
         return is_same and snapshots.find_in(self.turn.run.repositories, basis.after)
 
     def _start(self, folder: TurnFolder, before: str) -> None:
-        folder.begin(self.asked.prompt, self._details(folder, before))
+        folder.begin(self.asked.texts.prompt, self._details(folder, before))
         started = TurnStarted(
             role=self.asked.instance,
             turn=folder.number,
             cycle=self.asked.cycle,
             attempt=1,
-            repair_of=self.asked.repair_of,
-            continues=self.asked.continues,
+            repair_of=self.asked.follows.repair_of,
+            continues=self.asked.follows.continues,
             unit=self.asked.unit,
             model=str(self.turn.result["model"]),
             thread_id=str(self.turn.result["thread_id"]),
@@ -124,8 +124,8 @@ class TurnTaking:
             **{name: earlier[name] for name in ("thread_id", "model", "tools", "turn_id")},
             REUSED: self.turn.origin,
             "attempt": 1,
-            "repair_of": self.asked.repair_of,
-            "continues": self.asked.continues,
+            "repair_of": self.asked.follows.repair_of,
+            "continues": self.asked.follows.continues,
             "cycle": self.asked.cycle,
             "unit": self.asked.unit,
             "journal_step": self.asked.place,

@@ -92,8 +92,8 @@ class TurnBasis:
 
 def position_of(asked: TurnPrompt) -> str:
     """Names a turn by its place in the flow, the same in every run of it."""
-    continued = f"+{asked.step}" if asked.step else ""
-    repair = f", repair {asked.repair}" if asked.repair else ""
+    continued = f"+{asked.follows.step}" if asked.follows.step else ""
+    repair = f", repair {asked.follows.repair}" if asked.follows.repair else ""
     return f"{asked.unit or 'team'}: {asked.role.name} {asked.visit}{continued}{repair}"
 
 

@@ -1,24 +1,44 @@
-"""A check, a subscriber of events and a command."""
+"""A check with a settings file, an event, a subscriber of events and two commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, declare_check, no_time
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, Settings, declare_check, no_time
 from codex_multi_role.checks.data_file import read_document
+from codex_multi_role.run_folder.events import AddedEvent
+from codex_multi_role.steps.check_context import load_settings
 
 DIARY = "diary.txt"
 
 
+class WordLimits(BaseModel, extra="forbid"):
+    """The file ``word_limit.yaml`` beside the catalog."""
+
+    most: int = Field(ge=1)
+
+
+@dataclass(frozen=True)
+class WordsCounted(AddedEvent):
+    path: str = ""
+    words: int = 0
+
+    def in_words(self) -> str:
+        return f"{self.path} has {self.words} words"
+
+    def figures(self) -> Mapping[str, int | float | str]:
+        return {"words": self.words}
+
+
 class WordLimitOptions(CheckOptions):
     path: str = Field(min_length=1, description="a text file of the workspace")
-    most: int = Field(ge=1, description="the maximum number of words")
 
 
 class WordLimitResult(CheckResult):
@@ -26,12 +46,19 @@ class WordLimitResult(CheckResult):
     words: int
 
 
-@declare_check(options=WordLimitOptions, result=WordLimitResult, max_seconds=no_time, read_only=True)
+@declare_check(
+    options=WordLimitOptions,
+    result=WordLimitResult,
+    max_seconds=no_time,
+    read_only=True,
+    settings=Settings("word_limit.yaml", WordLimits),
+)
 def word_limit(context: CheckContext) -> WordLimitResult:
     """Count the words of a file."""
     options = context.read_options(WordLimitOptions, "word_limit")
     words = len(read_document(context.workspace, options.path, "check word_limit: path").split())
-    return WordLimitResult(status="too long" if words > options.most else "short enough", words=words)
+    context.publish(WordsCounted(options.path, words))
+    return WordLimitResult(status="too long" if words > context.settings().most else "short enough", words=words)
 
 
 @contextmanager
@@ -53,3 +80,10 @@ def diary(runs_dir: Path) -> None:
     """Print the diary of a folder of runs."""
     file = runs_dir / DIARY
     click.echo(file.read_text() if file.exists() else "No run has ended yet.\n", nl=False)
+
+
+@click.command(short_help="Print the maximum number of words.")
+@click.option("--roles", type=click.Path(path_type=Path), default="roles", help="The folder of the catalog.")
+def limits(roles: Path) -> None:
+    """Print how many words the check word_limit allows."""
+    click.echo(load_settings("word_limit", roles).most)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
 import click
 
-from codex_multi_role.cli.diagnosis import diagnose, mcp_servers
 from codex_multi_role.cli.options import JSON, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode
+from codex_multi_role.extensions.setup.diagnosis import diagnose, mcp_servers
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_options import RunOptions
 
@@ -49,19 +46,3 @@ def doctor(ctx: click.Context, /, json: bool, tests: bool, **values: Any) -> Non
     if json:
         put_json([asdict(finding) for finding in findings])
     ctx.exit(0 if all(finding.ok for finding in findings) else ExitCode.WRONG_USAGE)
-
-
-@click.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def codex(arguments: Sequence[str]) -> None:
-    """Run the Codex binary that runs use, and pass ARGUMENTS to it unchanged.
-
-    \b
-    Examples:
-      codex-multi-role codex login
-      codex-multi-role codex --version
-    """
-    binary = find_codex(None, os.environ)
-    os.execv(binary, [str(binary), *arguments])

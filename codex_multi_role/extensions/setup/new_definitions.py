@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import yaml
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows
 from codex_multi_role.catalog.role_spec import check_name
-from codex_multi_role.cli.json_schemas import editor_comment, schema_files
+from codex_multi_role.cli.options import ROLES, command
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
+from codex_multi_role.extensions.setup.json_schemas import editor_comment, schema_files
 from codex_multi_role.host.atomic import make_folder, write_bytes
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
-from codex_multi_role.reading.shipped import packaged_roles
+from codex_multi_role.reading.shipped import definition_folders, packaged_roles
 
 ROLE = """# The role {name}. `codex-multi-role roles show {name}` prints it with all defaults.
 # Commented keys are optional, with an example value: remove the # to use one.
@@ -60,6 +64,31 @@ steps:
       - {{when: "steps.work.visits >= inputs.most", end: tests_failed, exit: 1}}
       - {{to: work}}
 """
+
+
+@command(ROLES, name="new")
+@click.argument("name", metavar="NAME")
+def new_roles(name: str, roles: Path | None) -> None:
+    """Write a commented file for the role NAME next to your catalog, and add it to the catalog as the last role.
+
+    Nothing else in the catalog changes. The shipped catalog is never changed.
+    """
+    path, catalog = add_role(name, roles)
+    say(f"wrote {path} and added it to {catalog}")
+    if any((folder / path.name).is_file() for folder in definition_folders()):
+        say(f"note: shipped flows that ask {name} now ask this role")
+    say(f"next: edit {path}, then run `codex-multi-role roles validate{option_for(roles or path.parent)}`")
+
+
+@command(ROLES, name="new")
+@click.argument("name", metavar="NAME")
+def new_flows(name: str, roles: Path | None) -> None:
+    """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""
+    path = add_flow(name, roles)
+    say(f"wrote {path}")
+    where = option_for(roles or path.parent.parent)
+    tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
+    say(f"next: edit it, then run `codex-multi-role flows validate {name}{where}` and `{tried}`")
 
 
 def add_role(name: str, given: Path | None) -> tuple[Path, Path]:

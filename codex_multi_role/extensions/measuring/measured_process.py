@@ -1,4 +1,4 @@
-"""Processes that run tests: with which Python and environment; and under measurement, the notes that they leave."""
+"""The processes that run tests under measurement, and the notes that they leave."""
 
 from __future__ import annotations
 
@@ -7,44 +7,14 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from codex_multi_role.checks.contract import CheckContext
-from codex_multi_role.checks.imports import PLUGINS, import_folders, import_problem
-from codex_multi_role.checks.interpreter import FROM_OPTION, Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.environments import PLUGINS as OF_CHECKS
+from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.checks.junit_report import read_report
-from codex_multi_role.host.redaction import without_secrets
+from codex_multi_role.extensions.measuring.imports import PLUGINS, import_folders, import_problem
 
 PLUGIN = ("-p", "codex_multi_role_measuring")
 OF_OTHERS = ("COVERAGE_", "COV_CORE_")
 """Prefixes of variables that start somebody else's measurement, or redirect ours."""
-
-
-def interpreter_of(context: CheckContext) -> Interpreter:
-    """The run's Python, or that of a copy with an environment of its own, such as a setup makes.
-
-    Outside a run, the one that `find_interpreter` finds. Raises UsageError, RunInterrupted.
-    """
-    root, python = context.workspace.root, context.python
-    if python is not None and (python.project == root or python.source == FROM_OPTION):
-        return python
-    found = find_interpreter(root, context.environment)
-    if python is None or found.path.is_relative_to(root):
-        found = inspect(found, root, context.environment, context.sandbox, context.stopping)
-        if python is None or not found.problem or found.only_unmeasured or python.problem:
-            return found
-    return python
-
-
-def cache_in(scratch: Path) -> list[str]:
-    """Arguments that keep pytest's cache out of the project; without one, it refuses settings such as ``--ff``."""
-    return ["-o", f"cache_dir={scratch}/pytest_cache"]
-
-
-def environment_of_tests(context: CheckContext, scratch: Path, python: Interpreter) -> dict[str, str]:
-    """The run's environment without secrets, with ``python`` activated; temporary files go below ``scratch``."""
-    temporary = scratch / "tmp"
-    temporary.mkdir()
-    environment = python.activate(without_secrets(context.environment))
-    return {**environment, "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class MeasuredProcess:
@@ -66,7 +36,7 @@ class MeasuredProcess:
         """
         kept = {name: value for name, value in given.items() if not name.startswith(OF_OTHERS)}
         folders = import_folders(self._root, self._target, self._python.folders)
-        places = [str(PLUGINS), *(str(self._copy / each) for each in folders), given.get("PYTHONPATH")]
+        places = [str(PLUGINS), str(OF_CHECKS), *(str(self._copy / each) for each in folders), given.get("PYTHONPATH")]
         return {**kept, "PYTHONPATH": ":".join(filter(None, places)), "CODEX_MULTI_ROLE_MEASURING": str(self._folder)}
 
     def prepare(self, excluded: Iterable[str] = ()) -> None:

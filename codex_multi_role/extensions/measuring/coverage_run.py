@@ -9,21 +9,28 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.checks.contract import CheckContext
-from codex_multi_role.checks.coverage_report import NOTHING, Measured, Reached, parse_coverage, parse_reached
-from codex_multi_role.checks.imports import PLUGINS
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, TESTS_FAILED
 from codex_multi_role.checks.junit_report import MAX_FAILURES, TestCounts, parse_report, read_report
-from codex_multi_role.checks.measured_process import (
-    PLUGIN,
-    MeasuredProcess,
-    cache_in,
-    environment_of_tests,
-    interpreter_of,
-)
+from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.session_report import FILE, VARIABLE, SessionReport
 from codex_multi_role.checks.session_report import PLUGIN as OUTCOMES
-from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
 from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
+from codex_multi_role.extensions.measuring.coverage_report import (
+    NOTHING,
+    Measured,
+    Reached,
+    parse_coverage,
+    parse_reached,
+)
+from codex_multi_role.extensions.measuring.imports import PLUGINS
+from codex_multi_role.extensions.measuring.measured_process import PLUGIN, MeasuredProcess
+from codex_multi_role.extensions.measuring.suite import (
+    INTERRUPTED,
+    LIMIT_VARIABLE,
+    MOST_OVERDUE,
+    OVERDUE_VARIABLE,
+    write_files,
+)
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
-from codex_multi_role.checks.python_targets import named_path, not_python
-from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.extensions.measuring.python_targets import named_path, not_python
+from codex_multi_role.extensions.measuring.suite import Repeated, Suite, repeat
 
 END_SECONDS = 10.0
 """Time to end the last tests and remove the copies, after the deadline."""

@@ -5,15 +5,28 @@ Only what is certain counts: what every evaluation of a template reads, and a st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import chain
 
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from
-from codex_multi_role.catalog.result_paths import NOT_VISITED, FlowReader, FlowTemplate
 from codex_multi_role.catalog.templates import TemplateFailed, render
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.result_paths import NOT_VISITED, FlowReader, FlowTemplate
+from codex_multi_role.flow.result_reads import check_measured
 from codex_multi_role.reading.places import Place, Problems
+
+
+def check_reads(flows: Mapping[str, FlowSpec]) -> None:
+    """Check a flow and those that it calls: `check_measured`, `check_fillable`. Raises one ``DefinitionError``."""
+    problems = Problems()
+    with problems.collected():
+        check_measured(flows)
+    for flow in flows.values():
+        with problems.collected():
+            check_fillable(flow)
+    problems.raise_found()
 
 
 def check_fillable(flow: FlowSpec) -> None:

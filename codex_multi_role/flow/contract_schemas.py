@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from codex_multi_role.catalog.answer_needs import Contract, Need, said_about
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
-from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
-from codex_multi_role.catalog.result_paths import ResultRead
+from codex_multi_role.flow.answer_needs import Contract, Need, said_about
+from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.result_paths import ResultRead
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.value_types import ANY, IN_WORDS, MAPPING, ValueType, type_of_schema
 

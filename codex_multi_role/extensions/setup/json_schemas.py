@@ -19,7 +19,7 @@ from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, settings_of_extensions
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.registry import Registry
-from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
+from codex_multi_role.run_folder.event_log import TYPES
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -90,15 +90,12 @@ def _of_model(where: str) -> Json:
 def _events() -> Json:
     """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
     definitions: Json = {}
-    for event in RunEvent.__subclasses__():
-        if event is not UnknownEvent:
-            schema = TypeAdapter(event).json_schema()
-            definitions |= schema.pop("$defs", {})
-            fields = {"type": {"const": event.type}, **schema["properties"]}
-            definitions[event.__name__] = schema | {
-                "properties": fields,
-                "required": ["type", "at", *schema.get("required", ())],
-            }
+    for event in TYPES.values():
+        schema = TypeAdapter(event).json_schema()
+        definitions |= schema.pop("$defs", {})
+        fields = {"type": {"const": event.type}, **schema["properties"]}
+        required = ["type", "at", *schema.get("required", ())]
+        definitions[event.__name__] = schema | {"properties": fields, "required": required}
     return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in definitions], "$defs": definitions}
 
 

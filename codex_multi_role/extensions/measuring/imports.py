@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codex_multi_role.checks.environments import is_environment
+from codex_multi_role.checks.environments import is_foreign
 
 SOURCE_FOLDER = "src"
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 PLUGINS = Path(__file__).parent / "plugins"
-
-
-def known_folders(root: Path, places: Iterable[str]) -> tuple[Path, ...]:
-    """The ``places`` on a Python's path that belong to the project at ``root``, relative to it."""
-    folders = [Path(each).resolve() for each in places]
-    inside = [each for each in folders if each.is_relative_to(root) and not _is_foreign(each, root)]
-    return tuple(each.relative_to(root) for each in inside)
+"""For the processes that are measured, beside those of `checks`."""
 
 
 def import_folders(root: Path, target: str, known: Sequence[Path]) -> list[Path]:
@@ -80,9 +74,7 @@ def import_problem(
 
 
 def _is_foreign(path: Path, root: Path) -> bool:
-    """Whether ``path`` is below ``root`` without being the project's: installed there, or ours."""
-    below = [root / each for each in path.relative_to(root).parents if each != Path()]
-    return path.is_relative_to(PLUGINS) or any(map(is_environment, [*below, path]))
+    return path.is_relative_to(PLUGINS) or is_foreign(path, root)
 
 
 def _names(copy: Path, target: str, known: Sequence[Path]) -> Iterator[str]:

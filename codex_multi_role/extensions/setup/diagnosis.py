@@ -21,8 +21,8 @@ from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_c
 from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.errors import DISTRIBUTION, WITHOUT_SANDBOX, CodexMultiRoleError, UsageError
+from codex_multi_role.extensions.setup.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor

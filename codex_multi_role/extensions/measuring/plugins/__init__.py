@@ -1,0 +1,1 @@
+"""pytest plugins for tests under measurement, found as those of `checks.plugins`."""
