@@ -6,11 +6,14 @@ Made by ``python -m tests.docs`` from the table of options in `run_options`; not
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypedDict
 
-if TYPE_CHECKING:
-    from codex_multi_role.run_options import AddedOptions
+
+class Added(Protocol):
+    """`AddedOptions` of an extension."""
+
+    def check(self, options: Any) -> None: ...  # noqa: ANN401
 
 
 class ResumeKeywords(TypedDict, total=False):
@@ -41,7 +44,7 @@ class ResumeKeywords(TypedDict, total=False):
     python: str | os.PathLike[str] | None
     test_sandbox: bool
     test_seconds: float
-    added: list[AddedOptions] | tuple[AddedOptions, ...]
+    added: Sequence[Added]
 
 
 class NewRunKeywords(ResumeKeywords, total=False):

@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from codex_multi_role.api.python_team import Step
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.prices import PricesFile
-from codex_multi_role.extensions.setup.json_schemas import INSTALLED
 from codex_multi_role.playbook import Playbook
+from codex_multi_role.reading.registry import Registry
 
 NUMBERS = {int, float, Decimal}
-OF_EXTENSIONS = [INSTALLED.find(kind) for kind in INSTALLED.names()]
+SCHEMAS: Registry[type[Definition]] = Registry("schema", "codex_multi_role.schemas", {})
+OF_EXTENSIONS = [SCHEMAS.find(kind) for kind in SCHEMAS.names()]
 
 
 def types_in(annotation: object) -> set[object]:

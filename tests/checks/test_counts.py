@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks.tests import run_tests
-from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from tests.support.checks import MakeContext
 
 pytestmark = pytest.mark.real
@@ -141,8 +140,11 @@ def test_counts_are_those_of_pytests_last_line(make_context: MakeContext, name: 
     assert bool(counts(result)) == (name != "nothing")
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("name", ["unittest only", "modules that cannot be imported"])
 def test_coverage_counts_them_as_well(make_context: MakeContext, name: str) -> None:
+    from codex_multi_role.extensions.measuring.coverage import measure_coverage
+
     files = {f"tests/{path}": text for path, text in PROJECTS[name][0].items()}
     result = measure_coverage(make_context({"a.py": "", **files}, target="a.py"))
     assert counts(result) == last_line(str(result["output_tail"])), result["output_tail"]

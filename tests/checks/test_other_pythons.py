@@ -10,7 +10,7 @@ from codex_multi_role.extensions.measuring.flaky import find_flaky
 from tests.support.checks import MakeContext
 from tests.support.generation import ABOVE, BELOW, IMPORT, SIGN
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
 WHOLE = IMPORT + BELOW + ABOVE
 FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}

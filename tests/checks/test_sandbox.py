@@ -9,7 +9,6 @@ import psutil
 import pytest
 
 from codex_multi_role.checks.tests import run_tests
-from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, MakeContext, run_check
 
@@ -98,7 +97,10 @@ def test_without_the_sandbox_it_has_denied_nothing(make_context: MakeContext) ->
     assert (result["failed"], result.get("forbidden", {})) == (1, {})
 
 
+@pytest.mark.extensions
 def test_coverage_is_measured_inside_it(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    from codex_multi_role.extensions.measuring.coverage import measure_coverage
+
     files = {"a.py": "x = 1\n", "tests/test_a.py": f"import a, pathlib\n{dedent(ESCAPES)}"}
     context = make_context(files, sandbox=codex_sandbox, target="a.py")
     result = measure_coverage(context)

@@ -17,13 +17,16 @@ Made by ``python -m tests.docs`` from the table of options in `run_options`; not
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypedDict
 
-if TYPE_CHECKING:
-    from codex_multi_role.run_options import AddedOptions
+
+class Added(Protocol):
+    """`AddedOptions` of an extension."""
+
+    def check(self, options: Any) -> None: ...  # noqa: ANN401
 '''
-ADDED = "    added: list[AddedOptions] | tuple[AddedOptions, ...]\n"
+ADDED = "    added: Sequence[Added]\n"
 """The options of extensions, each in its own type."""
 TYPES: Mapping[Any, str] = {
     Path: "str | os.PathLike[str]",

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.extensions.setup.init import starter_files
 
 Write = Callable[..., Path]
 TWO_ROLES = """\
@@ -77,6 +76,8 @@ def seven_zipped(files: dict[str, bytes]) -> bytes:
 
 def begin(name: str) -> None:
     """Write the files of the starter ``name`` into the current folder, as ``init --for`` does."""
+    from codex_multi_role.extensions.setup.init import starter_files  # here: the tests of the core do without
+
     for path, content in starter_files(name):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

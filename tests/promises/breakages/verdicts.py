@@ -176,8 +176,8 @@ VERDICTS = (
         "a figure is of the copy under test",
         returns(MeasuredProcess.import_problem, ""),
         (
-            "checks/test_imports.py::test_original_gives_no_figure",
-            "checks/test_coverage.py::test_lost_coverage_data_gives_no_figure",
+            "extensions/measuring/test_imports.py::test_original_gives_no_figure",
+            "extensions/measuring/test_coverage.py::test_lost_coverage_data_gives_no_figure",
         ),
     ),
     *BAD_RESULTS,

@@ -34,7 +34,7 @@ from tests.support.catalogs import write_team
 from tests.support.console import console
 from tests.support.event_samples import EVENT_FIELDS
 
-COMMITTED = Path(__file__).parents[2] / "schemas"
+COMMITTED = Path(__file__).parents[3] / "schemas"
 MODELS: dict[str, type[BaseModel]] = {
     kind: resolve_name(f"codex_multi_role.{where}") for kind, where in json_schemas.MODELS.items()
 }

@@ -1,6 +1,6 @@
 """Write down the protocol of the installed binary as the one this package is tested with.
 
-    python -m tests.codex.write_protocol
+    python -m tests.extensions.setup.write_protocol
 
 The messages are those the file names already; a new one is added there first, with any text for its digest.
 """

@@ -77,7 +77,7 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
 
 
 def test_protocol_of_the_pinned_binary_is_the_tested_one() -> None:
-    """A change of it is looked at, then written down with `python -m tests.codex.write_protocol`."""
+    """A change of it is looked at, then written down with `python -m tests.extensions.setup.write_protocol`."""
     spoken = protocol_as_tested()
     assert changed_messages(find_codex(None, {})) == []
     assert {*spoken["ServerNotification"], NOT_LISTED} == EventParser.METHODS
