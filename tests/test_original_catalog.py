@@ -138,7 +138,7 @@ def test_fork_and_a_flow_beside_the_catalog(project: Project) -> None:
     assert read(report.folder / "run.json")["roles_source"] == str(project.catalog)
 
 
-@pytest.mark.parametrize("way", ["flag", "variable", "settings file"])
+@pytest.mark.parametrize("way", [pytest.param("flag", marks=pytest.mark.extensions), "variable", "settings file"])
 def test_every_command_takes_the_file(project: Project, way: str) -> None:
     add_flow(project, {"description": "mine", "steps": [{"ask": "planner"}]}, "planner")
     shutil.rmtree(project.folder / "roles")

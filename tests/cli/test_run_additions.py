@@ -60,6 +60,7 @@ def test_option_is_accepted_beside_ours(arguments: tuple[str, ...]) -> None:
     assert params("--tell", "Ada", command=approve)["tell"] == "Ada"
 
 
+@pytest.mark.extensions  # `config show`
 def test_option_is_a_variable_and_a_key_of_settings_files(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

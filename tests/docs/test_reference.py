@@ -6,8 +6,9 @@ import pytest
 
 from tests.docs.reference import DOCS, generated
 
+pytestmark = pytest.mark.extensions
 
-@pytest.mark.extensions
+
 def test_generated_files_are_current_and_pages_say_what_they_are() -> None:
     """Otherwise: ``python -m tests.docs``."""
     files = generated()

@@ -14,7 +14,7 @@ from typing import Any
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.workspace.manifest import Manifest
-from tests.endurance.ledger import recorded_steps
+from tests.support.recorded_steps import recorded_steps
 from tests.support.teams import read
 
 ENDING = ("status", "outcome", "reason", "exit_code")

@@ -6,17 +6,14 @@ A turn goes by its place in the journal, which is the same in every run of a sce
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from codex_multi_role.playbook import AnswerKey
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
+from tests.support.recorded_steps import recorded_steps
 
 
 class Turn(NamedTuple):
@@ -25,20 +22,6 @@ class Turn(NamedTuple):
     role: str
     visit: int
     repair: int
-
-
-def recorded_steps(journal: Path) -> dict[int, str]:
-    """What is in the journal of a run without a process, by its place; the journal is left as it is."""
-    if not journal.exists():
-        return {}
-    with tempfile.TemporaryDirectory() as name:
-        for path in journal.parent.glob(f"{journal.name}*"):
-            shutil.copy(path, name)
-        with closing(sqlite3.connect(Path(name) / journal.name)) as connection:
-            known = "SELECT 1 FROM sqlite_master WHERE name = 'steps'"
-            if connection.execute(known).fetchone() is None:
-                return {}
-            return dict(connection.execute("SELECT position, name FROM steps"))
 
 
 def turns_by_place(run: RunFolder, but: Collection[str] = ()) -> dict[int, Turn]:

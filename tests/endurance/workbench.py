@@ -19,11 +19,12 @@ from tests.endurance.deadlines import longest_silence
 from tests.endurance.evidence import Evidence, evidence_of
 from tests.endurance.faults.fault import Fault
 from tests.endurance.findings import disordered, findings
-from tests.endurance.ledger import Turn, audit, in_flight, recorded_steps, turns_by_place
+from tests.endurance.ledger import Turn, audit, in_flight, turns_by_place
 from tests.endurance.points import Point
 from tests.endurance.scenarios import Scenario
 from tests.support.disks import Disk, git_in, small_disk
 from tests.support.leftovers import end, wait_until_gone
+from tests.support.recorded_steps import recorded_steps
 from tests.support.teams import LIMITS, TeamFolder, read
 
 ENDED = ("succeeded", "ended")

@@ -12,7 +12,6 @@ import pytest
 from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
-from codex_multi_role.extensions.replays import rerun
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
@@ -196,6 +195,8 @@ def test_limit_that_cannot_count_ends_the_run_after_the_turn(tmp_path: Path) -> 
         assert (report.exit_code, report.outcome) == (5, "budget_used_up")
         assert report.reason.endswith("the provider of role one reported none or invalid ones")
         assert team.turns() == [("one", 1, "completed")]
+        from codex_multi_role.extensions.replays import rerun
+
         again = rerun(report.run_id, runs_dir=team.runs, changes={"max_cost": None}, on_event=team.events.append)
     turns = [read(again.folder / f"one/turn_{number:03d}/turn.json") for number in (1, 2, 3)]
     assert [bool(turn.get("reused_from")) for turn in turns] == [True, False, False]

@@ -12,8 +12,8 @@ import pytest
 from codex_multi_role import answer
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.steps import check, protection
-from tests.endurance.ledger import recorded_steps
 from tests.support.processes import interrupted
+from tests.support.recorded_steps import recorded_steps
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, warnings, with_flow
 from tests.support.tests_here import tests_here
 

@@ -128,7 +128,6 @@ COMMANDS = {
     "roles": ["roles", "list", "--roles", "strange"],
     "roles show": ["roles", "show", "one", "--roles", "strange"],
     "dry run": ["run", HOSTILE, "--roles", "strange", "--flow", "own", "--dry-run"],
-    "config": ["config", "show"],
 }
 FAILING = {
     "watch": ["watch"],
@@ -150,6 +149,7 @@ FAILING = {
 }
 """They end with another exit code than 0: that of the run, or that of a mistake."""
 OF_EXTENSIONS = {
+    "config": ["config", "show"],
     "diff": ["diff"],
     "diff of a turn": ["diff", "--role", "writer", "--turn", "1"],
     "diff stat": ["diff", "--stat"],

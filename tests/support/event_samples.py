@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from codex_multi_role.run_folder import Record, RunEvent
-from codex_multi_role.run_folder.events import UnknownEvent
+from codex_multi_role.run_folder.event_log import TYPES
 
 PLAIN = {str: "a", int: 7, float: 0.5, bool: True, object: 1}
 
@@ -28,4 +28,4 @@ def fields_of(kind: type[RunEvent]) -> Record:
     return {field.name: sample(hints[field.name]) for field in fields(kind) if field.name != "at"}
 
 
-EVENT_FIELDS = {kind: fields_of(kind) for kind in RunEvent.__subclasses__() if kind is not UnknownEvent}
+EVENT_FIELDS = {kind: fields_of(kind) for kind in TYPES.values()}

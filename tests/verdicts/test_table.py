@@ -29,7 +29,11 @@ def script(folder: Path, cell: Cell) -> Script:
     return Script(folder, plays, {step: [cell.result.bad, cell.result.good]}, answers, finishing=["boss"])
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def marks_of(cell: Cell) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.extensions,) if cell.name.startswith(("coverage", "flaky")) else ()
+
+
+@pytest.mark.parametrize("cell", [pytest.param(each, id=each.name, marks=marks_of(each)) for each in CELLS])
 def test_cell(tmp_path: Path, cell: Cell) -> None:
     flow, *called = cell.flows()
     if cell.end == "refused":
