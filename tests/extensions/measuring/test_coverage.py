@@ -64,6 +64,7 @@ def test_it_tells_what_each_test_reaches(make_context: MakeContext) -> None:
     }
 
 
+@pytest.mark.sample("measuring")
 def test_all_of_it_is_a_hundred(make_context: MakeContext, tmp_path: Path) -> None:
     marking = "from pathlib import Path\ndef test_mark(): Path('mark').touch()\n"
     context = make_context({"sign.py": SOURCE, "tests/test_sign.py": WHOLE + marking}, target="sign.py")
