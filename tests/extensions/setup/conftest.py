@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.support.codex import harness
+
+__all__ = ["harness"]
