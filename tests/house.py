@@ -51,7 +51,7 @@ FIGURES = (
     Figure("modules of the package", 510, "495, later free"),
     Figure("lines of the package", 72_600, "64,000, later free"),
     Figure("statements of the package", 46_800),
-    Figure("lines of the tests", 77_700, "79,000"),
+    Figure("lines of the tests", 77_800, "79,000"),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 35, "12"),

@@ -1,4 +1,7 @@
-"""A role's turns on the real binary: answers, deadlines, approvals, crashes."""
+"""A role's turns on the real binary: answers, deadlines, approvals, crashes.
+
+Costs: a Codex process for each kind of fault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The packages of the core are enough for a team; what needs another says which extra brings it."""
+"""The packages of the core are enough for a team; what needs another says which extra brings it.
+
+Costs: a process for each package that is missing.
+"""
 
 from __future__ import annotations
 

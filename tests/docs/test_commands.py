@@ -3,6 +3,8 @@
 The commands of a page are given in its order, in one folder. Those that need a model find a scripted one, or no login.
 A flow's playbook is played by a test of its system and by the long tests here; otherwise its command becomes a dry
 run, as one with automatic answers does, which `tests/test_newcomer.py` gives.
+
+Costs: every command of the pages is a process.
 """
 
 from __future__ import annotations

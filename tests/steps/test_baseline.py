@@ -1,4 +1,7 @@
-"""Tests are judged against the state before the first turn: old failures do not count, new ones do."""
+"""Tests are judged against the state before the first turn: old failures do not count, new ones do.
+
+Costs: real suites run before and after changes.
+"""
 
 from __future__ import annotations
 

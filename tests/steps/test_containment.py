@@ -1,4 +1,7 @@
-"""What a role does during a run to get out of the workspace, by command, by patch and by the files it submits."""
+"""What a role does during a run to get out of the workspace, by command, by patch and by the files it submits.
+
+Costs: each attempt runs in Codex's sandbox.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Wrong values in an answer, in a template, before a run and in it: each is found where `wrong_values.yaml` says.
 
 An answer that does not fit is asked for again or fails a step, and is never a wrong usage.
+
+Costs: every row is played through the engine, six on the real binary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Tests generated and mutants judged in a project whose Python is of another version than ours."""
+"""Tests generated and mutants judged in a project whose Python is of another version than ours.
+
+Costs: an environment of another Python, in which tests are measured and mutants judged.
+"""
 
 from __future__ import annotations
 
