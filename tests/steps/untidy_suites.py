@@ -10,34 +10,49 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codex_multi_role.checks.session_report import OWN_FAILURE
+from codex_multi_role.checks.session_report import EXIT_STATUS, OWN_FAILURE
 
 KINDS = ("right", "wrong", "none", "deleted")
 EXPECTED = """
                                     right        wrong        none         deleted
+module that raises                  0 passed     1 failed     0 passed     1 gone*
+optional dependency missing         0 passed*    1 failed     0 passed     1 gone
 coverage threshold missed           0 passed     1 failed     0 passed*    1 gone
 threshold beside old failure        0 passed     1 failed*    0 passed     1 failed
+hook beside old failure             0 passed     1 failed     0 passed     1 gone
 own command beside old failure      0 passed     0 passed*    0 passed     1 gone
-session hook                        0 passed     1 failed*    0 passed     1 gone
+session hook                        0 passed     1 failed     0 passed     1 gone
 id with uuid                        0 passed*    1 failed     0 passed     1 gone
+id with time                        0 passed     1 failed     0 passed     1 gone
+id with temporary path              0 passed     1 failed     0 passed     1 gone
+id with address                     0 passed     1 failed     0 passed     1 gone
 id with version                     0 passed     1 failed     0 passed     1 gone
+id in order of a set                0 passed     1 failed     0 passed     1 gone
 test moved                          0 passed*    1 failed     0 passed     1 gone
+test file renamed                   0 passed     1 failed     0 passed     1 gone
+test renamed                        0 passed     1 failed     0 passed     1 gone
 test parametrised                   0 passed     1 gone*      0 passed     1 gone
 test deleted                        0 passed     1 gone       0 passed     1 gone
 litter tracked                      0 passed     1 failed     0 passed     1 gone
+litter untracked                    0 passed     1 failed     0 passed     1 gone
 litter outside                      0 passed     1 failed     0 passed     1 gone
+flaky once in ten                   0 passed     1 failed     0 passed     1 gone
 flaky twice in a row                0 passed*    1 failed     0 passed     1 gone
 flaky every second time             0 passed     1 failed*    0 passed     1 gone
-time limit                          0 passed     1 failed     1 timed_out  1 gone
-stops at first failure              0 passed*    1 failed     0 passed     1 gone
+time limit                          0 passed     1 failed     1 timed_out  1 gone*
+stops at first failure              0 passed     1 failed     0 passed     1 gone
 parallel                            0 passed     1 failed     0 passed     1 gone
+random order                        0 passed     1 failed     0 passed     1 gone
 last failed                         0 passed     1 failed     0 passed*    1 gone
 doctests                            0 passed     1 failed     0 passed     1 gone
 unittest                            0 passed     1 failed     0 passed     1 gone
 ignores everything                  0 no_tests   1 failed     0 no_tests   1 gone
+no baseline                         0 passed     1 failed     0 passed     1 gone*
 role edits pytest.ini               0 passed     1 gone       0 passed     1 gone
+role edits conftest.py              0 passed     1 gone       0 passed     1 gone
 role adds sitecustomize             0 passed     1 failed     0 passed     1 gone
-role marks xfail                    0 passed     1 failed     0 passed     1 gone
+role marks xfail                    0 passed     1 failed*    0 passed     1 gone
+role marks skip                     0 passed     1 failed     0 passed     1 gone
 """
 """The exit code and the verdict. *Failed*: a test, a module or a session fails that did not; *gone*: what passed before
 no longer exists, and does not stand elsewhere; *no tests*: none ran before, and all test files are still there.
@@ -114,6 +129,11 @@ class Suite:
         return {**self.given, **(self.right_given if kind == "right" else {})}
 
 
+def _each(given: str, imports: str = "", ids: str = "", **more: Any) -> Suite:
+    """Cases of one function, whose ids change by themselves."""
+    return Suite({TEST: EACH.format(given=given, imports=imports, ids=ids and f", ids={ids}")}, **more)
+
+
 def _litters(*lines: str, imports: str = "from pathlib import Path\n", **files: str) -> Suite:
     test = LITTER.format(lines="\n".join(f"    {line}" for line in lines))
     return Suite({TEST: f"{imports}{ONE}{test}", **files})
@@ -127,6 +147,7 @@ def _flaky(condition: str, told: Mapping[str, Mapping[str, list[str]]]) -> Suite
 FLAKY = [f"{TEST}::test_flaky"]
 FAILED = {"wrong": {"new_failures_tests": [ID]}}
 GONE = {"deleted": {"removed_tests": [ID]}}
+BROKEN = {"right": {"still_failing_tests": ["test_broken.py"]}, "none": {"still_failing_tests": ["test_broken.py"]}}
 HOOK = """\
 import pytest
 
@@ -164,12 +185,24 @@ from code_of import one
 def test_one(number):
     {}
 """
+SHUFFLES = """\
+import random
+
+
+def pytest_collection_modifyitems(items):
+    random.shuffle(items)
+"""
 MARKED = "import pytest\n{}".format(ONE.replace("def test_one", "@pytest.mark.{}\ndef test_one"))
 MARKED_OLD = "import pytest\n\n\n@pytest.mark.{}\ndef test_old():\n    assert False\n"
 COVERED = "-p pytest_cov.plugin --cov=. --cov-fail-under=90"
 UNCOVERED = "\n\ndef two():\n    one()\n    one()\n    return 2\n"
 OLD_ID = f"{OLD}::test_old"
 SUITES: Mapping[str, Suite] = {
+    "module that raises": Suite({"test_broken.py": "raise RuntimeError\n"}, told={**BROKEN, **FAILED, **GONE}),
+    "optional dependency missing": Suite(
+        {"test_broken.py": f"import nothing_like_it\n\n{RED}"},
+        told={**BROKEN, "none": {"lacks": ["test_broken.py"], **BROKEN["none"]}, **FAILED, **GONE},
+    ),
     "coverage threshold missed": Suite(
         {"code_of_more.py": "def two():\n    return 2\n\n\ndef three():\n    return 3\n"},
         given={"pytest_cmd": "pytest -p pytest_cov.plugin --cov=. --cov-fail-under=99"},
@@ -180,6 +213,13 @@ SUITES: Mapping[str, Suite] = {
         wrong={CODE: f"{RIGHT}{UNCOVERED}"},
         given={"pytest_cmd": f"pytest {COVERED}"},
         told={"wrong": {"new_failures_tests": [OWN_FAILURE]}, "none": {"still_failing_tests": [OLD_ID]}, **GONE},
+    ),
+    "hook beside old failure": Suite(  # the hook sets the exit status that pytest has set
+        {OLD: RED, CODE: DOCUMENTED.format(""), "conftest.py": HOOK},
+        right={CODE: DOCUMENTED.format("+ 0")},
+        wrong={CODE: RIGHT},
+        deleted={CODE: DOCUMENTED.format("+ 1")},
+        told={"wrong": {"new_failures_tests": [EXIT_STATUS]}, "none": {"still_failing_tests": [OLD_ID]}, **GONE},
     ),
     "own command beside old failure": Suite(  # nothing but its exit code and its JUnit report
         {OLD: RED, ".gitignore": ".coverage\n"},
@@ -195,10 +235,10 @@ SUITES: Mapping[str, Suite] = {
         deleted={CODE: DOCUMENTED.format("+ 1")},
         told=GONE,
     ),
-    "id with uuid": Suite(
-        {TEST: EACH.format(imports="from uuid import uuid4", given="[uuid4(), uuid4()]", ids=", ids=str")},
-        told={**FAILED, **GONE},
-    ),
+    "id with uuid": _each("[uuid4(), uuid4()]", "from uuid import uuid4", "str", told={**FAILED, **GONE}),
+    "id with time": _each("[time_ns()]", "from time import time_ns", told={**FAILED, **GONE}),
+    "id with temporary path": _each("[mkdtemp(), mkdtemp()]", "from tempfile import mkdtemp", told={**FAILED, **GONE}),
+    "id with address": _each("[object(), object()]", ids="repr", told={**FAILED, **GONE}),
     "id with version": Suite(
         {
             CODE: f'VERSION = "1.0"\n\n\n{GOOD}',
@@ -208,6 +248,9 @@ SUITES: Mapping[str, Suite] = {
         wrong={CODE: f'VERSION = "1.1"\n\n\n{WRONG}'},
         told={**FAILED, **GONE},
     ),
+    "id in order of a set": _each(
+        "[f'{number}-{word}' for number, word in enumerate({*'abcdefgh'})]", told={**FAILED, **GONE}
+    ),
     "test moved": Suite(
         {TEST: f"{ONE}{OTHER}"},
         right={TEST: OTHER, NEW: ONE},
@@ -216,6 +259,24 @@ SUITES: Mapping[str, Suite] = {
             "right": {"moved_tests": [ID], "removed_tests": []},
             "wrong": {"new_failures_tests": [f"{NEW}::test_one"]},
             "deleted": {"removed_tests": [ID, f"{TEST}::test_other"]},
+        },
+    ),
+    "test file renamed": Suite(
+        right={TEST: None, NEW: ONE},
+        wrong={TEST: None, NEW: ONE},
+        told={
+            "right": {"moved_tests": [ID], "removed_tests": []},
+            "wrong": {"new_failures_tests": [f"{NEW}::test_one"]},
+            **GONE,
+        },
+    ),
+    "test renamed": Suite(
+        right={TEST: ONE.replace("test_one", "test_uno")},
+        wrong={TEST: ONE.replace("test_one", "test_uno")},
+        told={
+            "right": {"moved_tests": [ID], "removed_tests": []},
+            "wrong": {"new_failures_tests": [f"{TEST}::test_uno"]},
+            **GONE,
         },
     ),
     "test parametrised": Suite(
@@ -234,11 +295,25 @@ SUITES: Mapping[str, Suite] = {
     "litter tracked": _litters(
         "with open('record.txt', 'a') as file:", "    file.write('again')", **{"record.txt": "as it was\n"}
     ),
+    "litter untracked": _litters(
+        "Path('made').mkdir(exist_ok=True)",
+        "Path(f'made/{uuid4()}.txt').write_text('new')",
+        imports="from pathlib import Path\nfrom uuid import uuid4\n",
+    ),
     "litter outside": _litters(
         "Path(mkdtemp(), 'made.txt').write_text('new')",
         "Path(f'ignored-{uuid4()}.txt').write_text('new')",
         imports="from pathlib import Path\nfrom tempfile import mkdtemp\nfrom uuid import uuid4\n",
         **{".gitignore": "ignored-*\n"},
+    ),
+    "flaky once in ten": _flaky(
+        "number % 10 != 2",  # not in the first run, and not in the second look
+        {
+            "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
+            "deleted": {"removed_tests": [*FLAKY, ID]},
+        },
     ),
     "flaky twice in a row": _flaky(
         "number % 10 not in (2, 3)",  # and not in the second look
@@ -276,6 +351,7 @@ SUITES: Mapping[str, Suite] = {
         given={"pytest_cmd": "pytest -p xdist.plugin -n auto"},
         told={**FAILED, "deleted": {"removed_tests": ["test_more.py::test_other", ID, f"{TEST}::test_other"]}},
     ),
+    "random order": Suite({TEST: f"{ONE}{OTHER}", "conftest.py": SHUFFLES}, told=FAILED),
     "last failed": Suite(
         {OLD: f"from code_of import one\n\n\n{RED}", ".gitignore": ".pytest_cache\n"},
         wrong={CODE: "def renamed():\n    return 1\n"},
@@ -309,11 +385,18 @@ SUITES: Mapping[str, Suite] = {
         wrong={"conftest.py": None},
         told={**FAILED, **GONE},
     ),
+    "no baseline": Suite(given={"baseline": False}, told={**FAILED, **GONE}),
     "role edits pytest.ini": Suite(
         {"pytest.ini": "[pytest]\n"},
         right={"pytest.ini": "[pytest]\nmarkers = own: of this project\n"},
         wrong={"pytest.ini": "[pytest]\naddopts = --ignore=test_one.py\n"},
         told={"wrong": {"removed_tests": [ID]}, **GONE},
+    ),
+    "role edits conftest.py": Suite(
+        {"conftest.py": "", TEST: f"{ONE}{OTHER}"},
+        right={"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef own():\n    return 1\n"},
+        wrong={"conftest.py": "def pytest_collection_modifyitems(items):\n    items[:] = items[1:]\n"},
+        told={"wrong": {"removed_tests": [ID]}},
     ),
     "role adds sitecustomize": Suite(
         right={"sitecustomize.py": "import os\n"},
@@ -324,6 +407,12 @@ SUITES: Mapping[str, Suite] = {
         {OLD: RED},
         right={OLD: MARKED_OLD.format("xfail")},
         wrong={TEST: MARKED.format("xfail")},
+        told={"right": {"removed_tests": []}, **FAILED, **GONE},
+    ),
+    "role marks skip": Suite(
+        {OLD: RED},
+        right={OLD: MARKED_OLD.format("skip")},
+        wrong={TEST: MARKED.format("skip")},
         told={"right": {"removed_tests": []}, **FAILED, **GONE},
     ),
 }
