@@ -287,7 +287,7 @@ class RunOptions:
 
     def changed(self, **changes: Unpack[OptionKeywords]) -> RunOptions:
         """These options with some changed. Raises what `RunOptions` raises."""
-        return RunOptions(**{**self.as_keywords(), **one_by_one(changes)})
+        return RunOptions(**{**self.as_keywords(), **options_by_name(changes)})
 
 
 def is_playbook_file(playbook: str) -> bool:
@@ -344,9 +344,6 @@ def options_with(use: Use) -> dict[str, Option]:
 
 def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorded: Mapping[str, Any]) -> None:
     """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps as ``recorded``."""
-    if not isinstance(changes, Mapping):
-        raise UsageError(f"changes must be a mapping with options, not {changes!r}")
-    changes = one_by_one(changes)
     table = options_for(changes)
     keeps = (name for name in changes if name in table and use not in table[name].use)
     kept = sorted(name for name in keeps if name not in recorded or _plain(changes[name]) != recorded[name])
@@ -354,11 +351,13 @@ def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorde
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
 
 
-def one_by_one(given: Mapping[str, Any]) -> dict[str, Any]:
+def options_by_name(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options by name. ``given`` may have whole groups, as `dataclasses.replace` gives them, and `AddedOptions`.
 
-    Of these, what differs from the default counts. Raises `UsageError` if ``added`` has something else.
+    Of these, what differs from the default counts. Raises `UsageError` if it is no mapping, or for another ``added``.
     """
+    if not isinstance(given, Mapping):
+        raise UsageError(f"changes must be a mapping with options, not {given!r}")
     values: dict[str, Any] = {}
     for name in GROUPS.keys() & given:
         values |= vars(given[name])
@@ -380,7 +379,7 @@ def _set_in(groups: object) -> dict[str, Any]:
 
 def _checked(given: Mapping[str, object]) -> dict[str, Any]:
     """The value of every option of ours, and in ``added`` those of extensions. Raises `UsageError`."""
-    given = one_by_one(given)
+    given = options_by_name(given)
     table = options_for(given)
     for name in given:
         if name not in table:

@@ -30,7 +30,7 @@ from codex_multi_role.run_folder import (
     answer_of_person,
 )
 from codex_multi_role.run_folder.items import find_open_task
-from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, require_changeable
+from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, options_by_name, require_changeable
 
 if TYPE_CHECKING:
     from codex_multi_role.lifecycle.forking import Fork
@@ -85,15 +85,15 @@ def resume(
 
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
-    changes = changes or {}
-    require_changeable(changes, Use.RESUME, "a resumed run keeps its", record["options"])
+    changed = options_by_name(changes or {})
+    require_changeable(changed, Use.RESUME, "a resumed run keeps its", record["options"])
     # What a worker restores is trusted as its database and its store are.
-    known = remembered_options(folder, record, None if placement else changes)
+    known = remembered_options(folder, record, None if placement else changed)
     remembered = known.changed(runs_dir=folder.path.parent)  # it may have been moved
-    options = remembered.changed(**changes)
+    options = remembered.changed(**changed)
     if options == remembered and (finished := resuming.finished_report(folder, record)):
         return finished if finished.page else _with_page(finished)
-    if "workspace" in changes:
+    if "workspace" in changed:
         options = options.changed(worktree=False, branch=None)
     elif not options.place.worktree:
         resuming.require_same_workspace(folder, record)
@@ -102,7 +102,7 @@ def resume(
         return in_same_worktree(load_definitions(options.changed(roles=roles), team), folder, record)
 
     definitions, note = load(options.place.roles), ""
-    if placement is None and "roles" not in changes:
+    if placement is None and "roles" not in changed:
         definitions, note = resuming.with_corrected_flow(definitions, folder, record, load)
     return _work(
         lambda emit: Session(
@@ -136,9 +136,9 @@ def fork(
         raise UsageError("fork takes either start or task, not both")
     parent = RunFolder.find(runs_dir, reference)
     if task:
-        made = forking.prepare_restart(parent, task, changes or {})
+        made = forking.prepare_restart(parent, task, options_by_name(changes or {}))
     else:
-        made = forking.prepare_fork(parent, start, changes or {})
+        made = forking.prepare_fork(parent, start, options_by_name(changes or {}))
     return work_on(made, on_event, ask_person)
 
 

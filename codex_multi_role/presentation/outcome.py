@@ -137,6 +137,14 @@ def kind_of(event: RunEvent) -> type[RunEvent]:
     return events.AddedEvent if isinstance(event, events.AddedEvent) else type(event)
 
 
+def added_in_words(event: events.AddedEvent) -> str:
+    """What the extension says of its event; its mistakes end no run and no view."""
+    try:
+        return one_line(event.in_words(), 500)
+    except Exception as error:
+        return one_line(f"{event.type} cannot be shown: {error!r}", 500)
+
+
 def incident_in_words(event: Incident) -> str:
     """Say what happened to a role, which is named beside it."""
     match event:

@@ -8,6 +8,7 @@ from functools import singledispatch
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import (
     Incident,
+    added_in_words,
     incident_in_words,
     kind_of,
     playbook_in_words,
@@ -64,7 +65,7 @@ def _lines(event: RunEvent) -> list[str]:
 
 @_lines.register
 def _added(event: events.AddedEvent) -> list[str]:
-    return [one_line(words)] if (words := event.in_words()) else []
+    return [words] if (words := added_in_words(event)) else []
 
 
 @_lines.register

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from codex_multi_role.presentation.outcome import Incident, incident_in_words, kind_of
+from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words, kind_of
 from codex_multi_role.presentation.progress import INTERRUPTED, LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
@@ -211,8 +211,8 @@ def _note(event: Noted, story: Story) -> None:
 
 @_add.register
 def _added(event: events.AddedEvent, story: Story) -> None:
-    if (words := event.in_words()) and len(story.added) < MOST_NOTES:
-        story.added.append(Note(event.at, one_line(words, 500), event.type.removeprefix(events.ADDED)))
+    if (words := added_in_words(event)) and len(story.added) < MOST_NOTES:
+        story.added.append(Note(event.at, words, event.type.removeprefix(events.ADDED)))
 
 
 def _words(event: Noted) -> str:

@@ -221,7 +221,7 @@ def _read(record: Record) -> RunEvent:
 @cache
 def _shape(name: str) -> tuple[type[RunEvent], Record, list[tuple[str, Any, Any]]]:
     """The class of a type, its defaults, and its fields with their `_split` types. Raises `KeyError`."""
-    event_type = _of_extension(name) if name.startswith(ADDED) else TYPES[name]
+    event_type = TYPES[name] if name in TYPES else _of_extension(str(name))
     own = [each for each in fields(event_type) if each.name != "at"]
     defaults = {each.name: each.default for each in own if each.default is not MISSING}
     made = {each.name: each.default_factory() for each in own if each.default_factory is not MISSING}
@@ -230,6 +230,8 @@ def _shape(name: str) -> tuple[type[RunEvent], Record, list[tuple[str, Any, Any]
 
 
 def _of_extension(name: str) -> type[RunEvent]:
+    if not name.startswith(ADDED):
+        raise KeyError(name)
     try:
         return OF_EXTENSIONS.find(name.removeprefix(ADDED))
     except UsageError as error:

@@ -47,9 +47,7 @@ def test_settings_that_say_it_themselves_are_known() -> None:
     [
         pytest.param(
             "",
-            marks=pytest.mark.long(
-                "codex/test_permissions.py::test_protected_folder_is_read_only_except_workspace_copies"
-            ),
+            marks=pytest.mark.long,
         ),
         'sandbox_mode = "read-only"\n',
     ],

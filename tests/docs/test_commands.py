@@ -42,7 +42,7 @@ WORKED_ON = {
     *(f"docs/how-to/{name}.md" for name in ("use-the-result", "worktree", "pull-request", "batch", "rerun")),
 }
 """Each command works on a run of four roles; by default, those of the README do so."""
-LONG = pytest.mark.long("test_newcomer.py::test_own_team_is_changed_checked_and_tried_without_a_model")
+LONG = pytest.mark.long
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
 NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 """With its cycles; the goal is reached in the second."""
@@ -129,10 +129,7 @@ def test_server_answers_until_it_is_ended(tmp_path: Path) -> None:
         assert server.end() == (0, "")
 
 
-@pytest.mark.long(
-    "extensions/replays/test_record_and_replay.py::test_recorded_run_goes_as_it_would",
-    "extensions/replays/test_record_and_replay.py::test_replay_gives_same_result_without_provider_and_login",
-)
+@pytest.mark.long
 def test_commands_of_recordings_work(tmp_path: Path) -> None:
     """The first one records what a playbook answers."""
     role = {"name": "one", "prompt_text": "Do it.", "behaviors": {"can_finish": True}}

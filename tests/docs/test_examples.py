@@ -16,11 +16,8 @@ from tests.support.examples import EXAMPLES, EXTENSION, OUTCOMES, copy_of
 pytestmark = [pytest.mark.extensions, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 RUN_TESTS = {
-    "fix-until-green": pytest.mark.long("engine/test_flows.py::test_loop_over_ask_and_check_until_the_tests_pass"),
-    "pair": pytest.mark.long(
-        "engine/test_cycles.py::test_roles_take_turns_for_n_cycles_and_pass_on_handoffs",
-        "steps/test_workspace_changes.py::test_done_with_passing_tests_is_success_and_keeps_results",
-    ),
+    "fix-until-green": pytest.mark.long,
+    "pair": pytest.mark.long,
 }
 
 

@@ -89,7 +89,7 @@ class WorkerBench(Bench):
         return self._shared.run(RUN_ID).state is RunState.ENDED
 
     def evidence(self, exit_code: int) -> Evidence:
-        """Of what the store has, in folders that are none of the processes'."""
+        """What the store has, restored to folders of its own."""
         row = self._shared.run(RUN_ID)
         run, workspace = RunFolder(self.folder / "seen" / RUN_ID), self.folder / "seen/workspace"
         state = restore_run(self._shared.store, row.manifest or "", run.path)

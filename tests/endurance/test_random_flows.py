@@ -47,7 +47,7 @@ def test_flow_killed_at_a_step_resumes_like_an_undisturbed_one(tmp_path: Path) -
     assert [trial.resumes for trial in trials] == [1, 1]
 
 
-@pytest.mark.long("endurance/test_random_flows.py::test_flow_killed_at_a_step_resumes_like_an_undisturbed_one")
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_ten_flows_killed_at_every_step_resume_like_undisturbed_ones(tmp_path: Path, seed: int) -> None:
     scenario = random_flow(seed)

@@ -14,7 +14,7 @@ from tests.faults.table import FAULTS, PLAYBOOK, Fault
 from tests.support.teams import LIMITS, TeamFolder, say
 
 RUN_STATUS = {3: "failed", 5: "parked"}
-DONE = say("mended", status="DONE")
+DONE = say("fixed", status="DONE")
 ROLES = ("--roles", "roles")
 
 
@@ -30,7 +30,7 @@ def team_of(folder: Path, row: Fault) -> TeamFolder:
     return TeamFolder(folder, {"one": role}, {"one": [{**row.play, "repairs": [row.play, row.play]}]})
 
 
-def mend(team: TeamFolder) -> None:
+def fix(team: TeamFolder) -> None:
     team.roles["one"] |= {"limits": LIMITS, "prompt_text": "Do it."}
     team.plays["one"] = [{**DONE, "repairs": [DONE, DONE]}]
     team.write_catalog()
@@ -56,7 +56,7 @@ def test_fault_has_one_word_everywhere_and_next_command_works(
     assert_said_alike(seen, row)
     assert_on_the_screen(seen, row)
     assert screen.left_running() == []
-    mend(team)
+    fix(team)
     again = screen.give(*seen.next_command, *ROLES, *PLAYBOOK, *row.fixed)
     assert (again.exit_code, again.record["outcome"]) == (0, "done"), again.text
     assert [turn["outcome"] for turn in again.turns] == [*[row.outcome] * row.turns, "completed"]

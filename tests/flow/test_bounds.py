@@ -397,7 +397,7 @@ def test_no_run_exceeds_its_worst_case(**run: Any) -> None:
     check_bounds(**run)
 
 
-@pytest.mark.long("flow/test_bounds.py::test_no_run_exceeds_its_worst_case")
+@pytest.mark.long
 def test_no_run_of_a_thousand_flows_exceeds_its_worst_case() -> None:
     SEEN.clear()
     many = settings(max_examples=2000)(given(**RUNS)(check_bounds))

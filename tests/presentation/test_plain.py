@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import BEGAN, in_order, started, turn, whole_run
@@ -25,6 +26,27 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def lines_of(*events: RunEvent) -> list[str]:
     plain = PlainLines(Progress())
     return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
+
+
+@dataclass(frozen=True)
+class WordsCounted(e.AddedEvent):
+    words: str = ""
+
+    def in_words(self) -> str:
+        return f"{self.words[0]}{self.words[1:]}"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [("12 words", "12 words"), ("", "added.words_counted cannot be shown: IndexError"), ("\x1b[2J", "[2J")],
+)
+def test_event_of_an_extension_says_its_words(words: str, line: str) -> None:
+    """And its mistakes end no run and no view."""
+    event = WordsCounted(words, at="2026-01-31T10:15:09.000+00:00")
+    [shown] = PlainLines(Progress()).of(event)
+    assert line in shown
+    assert shown.isprintable()
+    assert line in Story.of([], [event]).added[0].words
 
 
 def test_killed_turn_has_no_duration() -> None:

@@ -212,6 +212,8 @@ def test_record_without_required_field_is_unknown(kind: type[RunEvent]) -> None:
         {"type": "not_invented_yet", "at": AT},
         {"type": "unknown_event", "at": AT},
         {"type": ["warning"], "at": AT},
+        {"type": 7, "at": AT},
+        {"type": "added.not_installed", "at": AT},
         {"at": AT},
         damaged("seconds", "1.5"),
         damaged("reason", None),

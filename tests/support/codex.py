@@ -32,7 +32,6 @@ API_KEY = "sk-test-0123456789abcdef0123456789"
 PATIENT = TurnDeadlines(idle=30, turn=60)
 ANSWER = {"json": {"summary": "fine"}}
 PATCH = {"steps": [{"patch": "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"}, ANSWER]}
-StartFleet = Callable[..., Fleet]
 
 
 class Harness:

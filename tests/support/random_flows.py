@@ -42,7 +42,7 @@ class Weights:
     here, occurs; none by default. Some are not those of a step: items are ``found`` in an answer, a route leads
     ``back``, ``unbounded``, conditions are ``combined``, a call goes ``deeper`` into a flow that is under way.
     ``conditions``: how often each kind, beside the others. ``fields``: those of answers that templates read; a field
-    of its own is read each time if there are none. ``writers``: the roles whose items work in copies.
+    of its own is read each time if the list is empty. ``writers``: the roles whose items work in copies.
     """
 
     kinds: Mapping[str, int]

@@ -61,7 +61,7 @@ def ends_in(path: Path, module: str) -> dict[str, tuple[str, BaseException | Non
 
 
 def loaded(path: Path) -> dict[str, Any]:
-    """The names of the module at ``path``, which imports others beside it, each anew."""
+    """The names of the module at ``path``; what it imports from its folder is loaded again."""
 
     def load(name: str, *given: Any) -> Any:
         beside = path.with_name(f"{name}.py")

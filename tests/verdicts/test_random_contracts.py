@@ -113,7 +113,7 @@ def test_no_step_fails_by_answers_that_satisfy_their_contracts(drawn: list[Json]
     assert ending.exit_code == 0, ending
 
 
-@pytest.mark.long("verdicts/test_random_contracts.py::test_answers_that_satisfy_their_contracts_are_not_wrong_usage")
+@pytest.mark.long
 def test_a_thousand_valid_flows_are_not_wrong_usage() -> None:
     SEEN.clear()
     many = settings(max_examples=1000)(given(*FLOWS)(check))

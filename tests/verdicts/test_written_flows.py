@@ -204,7 +204,7 @@ def test_right_answers_are_not_refused(name: str, tmp_path: Path) -> None:
     "every",
     [
         SAMPLE,
-        pytest.param(1, marks=pytest.mark.long("verdicts/test_written_flows.py::test_wrong_answer_is_refused_or_used")),
+        pytest.param(1, marks=pytest.mark.long),
     ],
 )
 def test_wrong_answer_is_refused_or_used(every: int, tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ class WrongFirst:
 
 
 def play(case: Case, folder: Path) -> tuple[str, str, Ending]:
-    """How the case ends, what its role is told is wrong, and the end of the run."""
+    """How the case ends, the problem that its role gets, and the end of the run."""
     flow = TABLE["flows"][case.flow]
     right: list[Json] = flow["answers"][case.role]
     wrong = WrongFirst(case.answer, lambda ask: right[min(ask.visit, len(right)) - 1])

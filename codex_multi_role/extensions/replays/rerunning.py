@@ -9,7 +9,7 @@ from codex_multi_role.api.run_goal import as_reported_run
 from codex_multi_role.extensions.replays.prepare_rerun import prepare_rerun
 from codex_multi_role.lifecycle.running import OnEvent, work_on
 from codex_multi_role.run_folder import AskPerson, RunFolder
-from codex_multi_role.run_options import RunPlace, RunReport
+from codex_multi_role.run_options import RunPlace, RunReport, options_by_name
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import ForkKeywords
@@ -29,5 +29,5 @@ def rerun(
     A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
     the workspace if it looked at files. Raises everything that `fork` raises.
     """
-    made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
+    made = prepare_rerun(RunFolder.find(runs_dir, reference), options_by_name(changes or {}))
     return work_on(made, on_event, ask_person)

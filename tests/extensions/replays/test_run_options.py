@@ -10,6 +10,7 @@ import pytest
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays import ReplayOptions
+from codex_multi_role.run_options import options_by_name
 
 
 def test_run_remembers_them() -> None:
@@ -17,6 +18,7 @@ def test_run_remembers_them() -> None:
         workspace="/w", runs_dir="/r", added=[ReplayOptions(record=Path("/a.ndjson"), replay_match="nearest")]
     )
     assert RunOptions.from_record(json.loads(json.dumps(options.as_record()))) == options
+    assert options_by_name({"added": [ReplayOptions(replay_match="nearest")]}) == {"replay_match": "nearest"}
     assert options.changed(added=[ReplayOptions(record=Path("/b"))]).added == {**options.added, "record": Path("/b")}
 
 

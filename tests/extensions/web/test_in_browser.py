@@ -90,7 +90,7 @@ def assert_accessible(page: Page) -> None:
 
 @pytest.mark.long
 def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFolder) -> None:
-    """Only here a browser shows a whole run, from its form to its report, while it goes on."""
+    """Only here a browser shows a whole run while it works, from its form to its report."""
     run_id = start(page, "ship")
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
