@@ -16,6 +16,7 @@ from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
     RunInterrupted,
+    RunPaused,
     StorageError,
     ending_for,
 )
@@ -25,9 +26,11 @@ from codex_multi_role.steps import RunResources, Work
 
 
 def refuse_when_stopping(run: RunResources) -> None:
-    """Raise `RunInterrupted` if no more work may start."""
+    """Raise `RunInterrupted`, or `RunPaused`, if no more work may start."""
     if run.progress.stopping.is_set() or run.progress.draining.is_set():
         raise RunInterrupted
+    if run.progress.pausing.is_set():
+        raise RunPaused("the run was paused")
 
 
 class RunHalted(BaseException):

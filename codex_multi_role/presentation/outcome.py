@@ -21,6 +21,7 @@ OUTCOMES = {
     "tests_failed": "The tests fail",
     "role_failed": "A role failed",
     "waiting_for_review": "Waiting for a person",
+    "paused": "Paused",
     "budget_used_up": "A budget is used up",
     "quota": "The provider accepts no more turns for now",
     "cancelled": "Cancelled",

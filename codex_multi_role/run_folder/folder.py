@@ -56,9 +56,10 @@ RERUN = "rerun"
 ROLE_PREFIX = "role-"
 OWN_NAMES = frozenset(
     {
-        *("run.json", "controller_state.json", "states.json", "owner.json", "replay.json", "answer.md", "output.log"),
-        *("events.jsonl", "inherited_events.jsonl", "report.html", "latest", "catalog", "baseline", "tests", "checks"),
-        *("reviews", "items", "given_items", "cancelled", "worktrees", "replay", "applied", "exported"),
+        *("run.json", "controller_state.json", "states.json", "owner.json", "stop.json", "replay.json", "answer.md"),
+        *("output.log", "events.jsonl", "inherited_events.jsonl", "report.html", "latest", "catalog", "baseline"),
+        *("tests", "checks", "reviews", "items", "given_items", "cancelled", "worktrees"),
+        *("replay", "applied", "exported"),
     }
 )
 """What the folder of a run has itself, beside files of `JOURNAL`. A role of such a name has another folder."""

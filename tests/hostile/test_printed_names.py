@@ -118,6 +118,7 @@ COMMANDS = {
     "show result": ["show", "--result"],
     "watch all": ["watch", "--all"],
     "report": ["report"],
+    "cancel": ["cancel"],
     "gc": ["gc"],
     "flows": ["flows", "list", "--roles", "strange"],
     "flows show": ["flows", "show", "own", "--roles", "strange"],
@@ -130,6 +131,7 @@ COMMANDS = {
     "dry run": ["run", HOSTILE, "--roles", "strange", "--flow", "own", "--dry-run"],
 }
 FAILING = {
+    "pause": ["pause"],
     "watch": ["watch"],
     "watch json": ["watch", "--json"],
     "watch plain": ["watch", "--plain"],
@@ -139,7 +141,6 @@ FAILING = {
     "approve": ["approve", "--comment", HOSTILE],
     "reject": ["reject", "--comment", HOSTILE],
     "answer": ["answer", "latest", f"option={HOSTILE}", "--comment", HOSTILE],
-    "cancel": ["cancel"],
     "no such run": ["show", HOSTILE],
     "no such option": ["show", f"--{HOSTILE}"],
     "no such command": ["flows", HOSTILE],
