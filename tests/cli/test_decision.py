@@ -23,10 +23,12 @@ from codex_multi_role.run_folder.owner import Owner, is_alive
 from codex_multi_role.run_folder.states import States, written_state
 from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.preloaded import started
-from tests.support.processes import running, wait_for
+from tests.support.processes import running, wait_for, wait_until_asleep
 from tests.support.recorded_runs import make_run
 from tests.support.reviews import asked, outcome, reviewed
-from tests.support.teams import TeamFolder, read, say
+from tests.support.teams import Record as Keys
+from tests.support.teams import TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -226,6 +228,33 @@ def test_runs_of_one_program_stop_alone(tmp_path: Path, command: str, code: int,
         stopped, other = (each.result(DEADLINE_SECONDS) for each in reports)
     assert (stopped.exit_code, stopped.outcome) == (code, outcome)
     assert (other.exit_code, other.outcome) == (1, "cycles_used_up")
+
+
+HANGING_SECONDS = 97
+COMMAND: Keys = {"id": "hangs", "check": "command", "with": {"argv": ["sleep", f"{HANGING_SECONDS}"]}}
+PLACES: dict[str, Keys] = {
+    "setup": {"steps": [{"ask": "one"}], "workspace": {"setup": f"sleep {HANGING_SECONDS}"}},
+    "check": {"steps": [COMMAND]},
+    "check in a called flow": {"steps": [{"call": "inner"}]},
+    "check of an item": {"steps": [{**COMMAND, "for_each": [1, 2]}]},
+    "finally": {"steps": [{"check": "command", "with": {"argv": ["true"]}}], "finally": [COMMAND]},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_run_on_a_thread_stops_wherever_it_waits(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.HURRY_SECONDS", 0.5)
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with_flow(with_flow(team, {"steps": [COMMAND]}, "inner"), PLACES[place])
+    (team.workspace / "code.py").write_text("one = 1\n")
+    commit_all(team.workspace)
+    with ThreadPoolExecutor() as pool:
+        report = pool.submit(team.run, flow="own", worktree=place == "setup")
+        wait_until_asleep(HANGING_SECONDS)
+        told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(team.runs)])
+        stopped = report.result(DEADLINE_SECONDS)
+    outcome = "finally_failed" if place == "finally" else "cancelled"  # a check of an end that was reached before
+    assert (told.exit_code, stopped.outcome) == (0, outcome), told.output
 
 
 def test_cancel_reports_a_task_once_its_states_file_is_written(worked_on: RunFolder) -> None:
