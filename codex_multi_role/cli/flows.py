@@ -14,7 +14,6 @@ import click
 
 from codex_multi_role.catalog import list_flows as find_flows
 from codex_multi_role.catalog import read_text
-from codex_multi_role.catalog.flow_references import unsent_roles, unused_roles
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.flow_explanation import (
@@ -33,6 +32,7 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
+from codex_multi_role.flow.references import unsent_roles, unused_roles
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import judge
 from codex_multi_role.lifecycle.flow_notes import notes_on

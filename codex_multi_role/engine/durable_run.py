@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, render
-from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.test_changes import short_globs
 from codex_multi_role.engine.askers import Asker, Instances, Scope
@@ -35,6 +34,7 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import End, FlowState
+from codex_multi_role.flow.references import SUGGEST_NAMES
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import FinalCheckEnded
 from codex_multi_role.run_folder.past import first_snapshot

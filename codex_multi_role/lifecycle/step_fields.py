@@ -17,9 +17,7 @@ from pydantic import BaseModel
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.definition import closed_properties
-from codex_multi_role.catalog.expression_types import type_of_value
 from codex_multi_role.catalog.flow_expressions import has_expressions
-from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
@@ -29,6 +27,8 @@ from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import may_be_met
 from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.expression_types import type_of_value
+from codex_multi_role.flow.references import item_types, template_types
 from codex_multi_role.flow.result_reads import fields_read
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.reading.places import Place, Problems

@@ -13,11 +13,9 @@ from codex_multi_role.catalog import (
     RoleSpecCatalog,
     StepSpec,
     asked_role_files,
-    check_flows,
     list_flows,
     read_flows,
 )
-from codex_multi_role.catalog.flow_references import AT_THE_END, unsent_roles
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
@@ -25,6 +23,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.contract_schemas import check_contracts
+from codex_multi_role.flow.references import AT_THE_END, check_flows, unsent_roles
 from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.lifecycle.step_fields import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import list_flows
-from codex_multi_role.catalog.flow_references import unsent_roles
+from codex_multi_role.flow.references import unsent_roles
 from codex_multi_role.lifecycle.flow_notes import notes_on
 from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.console import console
