@@ -19,7 +19,7 @@ from codex_multi_role.flow.result_reads import routes_on_result
 from codex_multi_role.flow.routing import continues, ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
-from codex_multi_role.lifecycle.step_fields import contracts_of
+from codex_multi_role.lifecycle.team_loading import contracts_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions

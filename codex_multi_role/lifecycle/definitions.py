@@ -36,8 +36,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
-from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox

@@ -36,8 +36,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.flow.contracts import Contracts
-from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
