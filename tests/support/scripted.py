@@ -94,13 +94,16 @@ class Journal:
     def slots(self) -> Iterator[_KeptSlot]:
         return (_KeptSlot(self, number) for number in count(1))
 
-    def run(self, place: int, name: str, work: Callable[[], Json]) -> Json:
+    def find(self, place: int, name: str) -> Json | None:
         if place not in self.records:
             self._here.works = []
-            output = json.loads(json.dumps(work()))
-            self.works[place], self._here.works = self._here.works, []
-            self.records[place] = RecordedStep(name, output)
+            return None
         assert self.records[place].name == name
+        return dict(self.records[place].output)
+
+    def add(self, place: int, name: str, result: Json) -> Json:
+        self.works[place], self._here.works = self._here.works, []
+        self.records[place] = RecordedStep(name, json.loads(json.dumps(result)))
         return dict(self.records[place].output)
 
     def note(self, work: str) -> None:
@@ -219,7 +222,10 @@ class Script:
 
     def _answer(self, run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
-        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(run, question).as_json()))
+        with record(f"{question.role.name} turn") as work:
+            if work.is_due:
+                work.result = self._turn(run, question).as_json()
+        turn = TurnResult(**work.result)
         handoff = turn.handoff or {}
         done = question.role.behaviors.can_finish and says_done(handoff)
         return StepOutcome(handoff, turn.problem, turn, done)
@@ -347,5 +353,8 @@ class _KeptSlot:
     journal: Journal
     step_id: int
 
-    def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        return self.journal.run(self.step_id, name, work)
+    def find(self, name: str, /) -> Json | None:
+        return self.journal.find(self.step_id, name)
+
+    def add(self, name: str, result: Json, /) -> Json:
+        return self.journal.add(self.step_id, name, result)
