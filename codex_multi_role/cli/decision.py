@@ -18,7 +18,6 @@ from codex_multi_role.cli.resume import resume_run
 from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.cli.settings import LookCommand, RunCommand
 from codex_multi_role.errors import RunStatus, UsageError
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
@@ -44,7 +43,7 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @COMMENT
 @QUESTION
@@ -64,7 +63,7 @@ def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 
     _decide(ctx, run, approved=True)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @click.option("--comment", metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it.")
 @QUESTION
@@ -83,7 +82,7 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
     _decide(ctx, run, approved=False)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
 @COMMENT
@@ -112,7 +111,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-@command(RUNS_DIR, JSON, QUIET, cls=LookCommand)
+@command(RUNS_DIR, JSON, QUIET, finds=True)
 @run_argument
 @click.option(
     "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."
