@@ -12,10 +12,7 @@ from codex_multi_role.catalog.flow_loading import (
     RouteSpec,
     StepSpec,
     asked_role_files,
-    check_flows,
     list_flows,
-    load_flow,
-    load_flows,
     read_flows,
 )
 from codex_multi_role.catalog.prompts import (
@@ -58,12 +55,9 @@ __all__ = [
     "build_continue_prompt",
     "build_prompt",
     "build_repair_prompt",
-    "check_flows",
     "fill",
     "instructions_digest",
     "list_flows",
-    "load_flow",
-    "load_flows",
     "load_yaml",
     "read_flows",
     "read_text",

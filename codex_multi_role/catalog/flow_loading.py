@@ -13,7 +13,6 @@ from pathlib import Path
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.definition import yaml_key
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_references import check_calls, check_references, template_types
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
@@ -26,7 +25,6 @@ from codex_multi_role.reading.shipped import (
     list_definitions,
     no_such_definition,
 )
-from codex_multi_role.reading.value_types import Fields
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 __all__ = [
@@ -38,10 +36,7 @@ __all__ = [
     "InputSpec",
     "RouteSpec",
     "StepSpec",
-    "check_flows",
     "list_flows",
-    "load_flow",
-    "load_flows",
     "read_flows",
 ]
 
@@ -64,25 +59,12 @@ class FlowEntry:
         return self.flow is not None and self.flow.internal
 
 
-def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> FlowSpec:
-    """The flow with that name; checks and raises like ``load_flows``."""
-    return load_flows(name, roles_dir, catalog)[name]
-
-
-def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
+def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     """The flow ``name`` and every flow it calls, directly or not, by name; the requested one is the first.
 
-    Raises ``UsageError`` with the nearest name if it is unknown, one ``DefinitionError`` for all mistakes in
-    them: unknown keys, roles, steps, flows, inputs or template names, templates that do not parse,
-    unreachable steps, endless calls.
+    Raises ``UsageError`` with the nearest name if it is unknown, one ``DefinitionError`` for all unknown keys and flows
+    in them. Their steps are not checked.
     """
-    flows = read_flows(name, roles_dir)
-    check_flows(flows, catalog)
-    return flows
-
-
-def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
-    """Read the flows of `load_flows` without checking their steps."""
     source = find_definition(FLOWS, name, roles_dir)
     if source is None:
         raise UsageError(*no_such_definition("flow", name, list_definitions(FLOWS, roles_dir)))
@@ -97,24 +79,6 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
                 waiting += _called(flow, roles_dir, problems)
     problems.raise_found()
     return flows
-
-
-def check_flows(
-    flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, types: Mapping[str, Fields] | None = None
-) -> None:
-    """Check the steps, what depends on several flows or on the roles, and that templates fit the ``types``, by flow.
-
-    Raises ``DefinitionError`` like `load_flows`.
-    """
-    problems = Problems()
-    for flow in flows.values():
-        with problems.collected():
-            check_steps(flow)
-        with problems.collected():
-            check_references(flow, catalog, types[flow.name] if types else template_types(flow, catalog))
-    with problems.collected():
-        check_calls(flows)
-    problems.raise_found()
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
     local_names,
-    parse_template,
     paths_of,
     sandbox,
     whole_expression,
@@ -86,33 +85,41 @@ def _inside(where: Place | str, part: int | str) -> Place | str:
     return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{part}"
 
 
-def check_template(text: object, where: Place, types: Fields | None = None) -> None:
+Judge = Callable[[str, Fields], Iterable[tuple[str, str]]]
+"""Message and hint for each problem of a text with the values that names of these types have."""
+
+
+def no_judge(text: str, types: Fields) -> Iterable[tuple[str, str]]:
+    """`Judge` that finds nothing."""
+    return ()
+
+
+def check_template(text: object, where: Place, types: Fields | None = None, judge: Judge = no_judge) -> None:
     """Raise ``DefinitionError`` for a syntax error and, given the ``types`` of the available names, for unknown ones.
 
-    So are comparisons that the types decide before a run. Lists and mappings are checked inside. All mistakes are
-    reported.
+    So are the problems that ``judge`` finds. Lists and mappings are checked inside. All mistakes are reported.
     """
     if isinstance(text, str):
         if has_expressions(text):
             with _problems_at(where):
                 _template(text)
-                _check_text(text, where, types)
+                _check_text(text, where, types, judge)
         return
     problems = Problems()
     inner = text.items() if isinstance(text, Mapping) else enumerate(text) if isinstance(text, list | tuple) else ()
     for key, value in inner:
         with problems.collected():
-            check_template(value, where / key, types)
+            check_template(value, where / key, types, judge)
     problems.raise_found()
 
 
-def check_expression(expression: str, where: Place, types: Fields | None = None) -> None:
+def check_expression(expression: str, where: Place, types: Fields | None = None, judge: Judge = no_judge) -> None:
     """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
         raise where.error("a condition must not contain {{ }}", "Write the bare expression.")
     with _problems_at(where):
         _expression(expression)
-        _check_text(f"{{{{ {expression} }}}}", where, types)
+        _check_text(f"{{{{ {expression} }}}}", where, types, judge)
 
 
 def value_of(expression: str, context: Mapping[str, object]) -> object:
@@ -148,11 +155,9 @@ def value_of_text(text: str, context: Mapping[str, object]) -> object:
     return "".join(parts)
 
 
-def _check_text(text: str, where: Place, types: Fields | None) -> None:
+def _check_text(text: str, where: Place, types: Fields | None, judge: Judge) -> None:
     if types is None:
         return
-    from codex_multi_role.catalog.expression_types import never_decided
-
     problems = Problems()
     undeclared, local, paths = _used_names(text)
     for owner, name in _misread_ids(text, paths, types):
@@ -165,7 +170,7 @@ def _check_text(text: str, where: Place, types: Fields | None) -> None:
     for path in paths:
         with problems.collected():
             _check_path(path, where, given)
-    for message, hint in never_decided(parse_template(text), given):
+    for message, hint in judge(text, given):
         with problems.collected():
             raise where.error(message, hint)
     problems.raise_found()

@@ -12,8 +12,18 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, ValueNote, explore, now
-from codex_multi_role.catalog.value_uses import MAPPING_METHODS, TEXT_METHODS, ValueUse, operand_use
+from codex_multi_role.catalog.explorations import (
+    MAPPING_METHODS,
+    TEXT_METHODS,
+    Exploration,
+    NotedPath,
+    Rule,
+    ValueNote,
+    ValueUse,
+    explore,
+    now,
+    operand_use,
+)
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.value_types import kind_of
 

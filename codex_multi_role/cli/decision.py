@@ -18,7 +18,6 @@ from codex_multi_role.cli.resume import resume_run
 from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.cli.settings import LookCommand, RunCommand
 from codex_multi_role.errors import RunStatus, UsageError
 from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
@@ -46,7 +45,7 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @COMMENT
 @QUESTION
@@ -66,7 +65,7 @@ def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 
     _decide(ctx, run, approved=True)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @click.option("--comment", metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it.")
 @QUESTION
@@ -85,7 +84,7 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
     _decide(ctx, run, approved=False)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
 @COMMENT
@@ -114,7 +113,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-@command(RUNS_DIR, JSON, QUIET, cls=LookCommand)
+@command(RUNS_DIR, JSON, QUIET, finds=True)
 @run_argument
 @click.option(
     "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."
@@ -157,7 +156,7 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
         say(f"{folder.run_id}: {outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
 
 
-@command(RUNS_DIR, QUIET, cls=LookCommand)
+@command(RUNS_DIR, QUIET, finds=True)
 @run_argument
 def pause(run: str, runs_dir: Path, quiet: bool) -> None:
     """Park RUN (default: the latest run) once the turns at work have ended. `resume` continues it.

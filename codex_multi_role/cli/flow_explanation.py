@@ -8,18 +8,18 @@ from decimal import Decimal
 from textwrap import wrap
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.catalog.flow_spec import steps_below, with_called
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.answer_needs import told
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
+from codex_multi_role.flow.references import unused_roles
 from codex_multi_role.flow.result_reads import routes_on_result, uses_cycles
 from codex_multi_role.flow.routing import continues, ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
-from codex_multi_role.lifecycle.step_fields import contracts_of
+from codex_multi_role.lifecycle.team_loading import contracts_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions

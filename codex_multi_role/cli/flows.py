@@ -14,7 +14,6 @@ import click
 
 from codex_multi_role.catalog import list_flows as find_flows
 from codex_multi_role.catalog import read_text
-from codex_multi_role.catalog.flow_references import unsent_roles, unused_roles
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.flow_explanation import (
@@ -33,11 +32,13 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
+from codex_multi_role.flow.notes import notes_on
+from codex_multi_role.flow.references import unsent_roles, unused_roles
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import judge
-from codex_multi_role.lifecycle.flow_notes import notes_on
 from codex_multi_role.lifecycle.team_loading import (
     check_playbooks,
+    known_checks,
     load_catalog,
     load_checked_team,
     load_flow_and_called,
@@ -275,7 +276,7 @@ def _validate(
         if warning not in warned:
             warned.add(warning)
             say(f"warning: {warning}")
-    for note in notes_on(flows, name, catalog) if is_own else ():
+    for note in notes_on(flows[name], catalog, known_checks(flows)) if is_own else ():
         say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")

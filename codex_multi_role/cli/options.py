@@ -86,8 +86,7 @@ run_argument = click.argument("run", metavar="[RUN]", default=LATEST, shell_comp
 
 def command(
     *settings: Setting,
-    cls: type[SettingsCommand] = SettingsCommand,
-    **keywords: Any,  # noqa: ANN401 - click's own
+    **keywords: Any,  # noqa: ANN401 - of `SettingsCommand` and click's own
 ) -> Callable[[Callable[..., Any]], SettingsCommand]:
     """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
-    return click.command(cls=cls, known=KNOWN, params=list(settings), **keywords)
+    return click.command(cls=SettingsCommand, known=KNOWN, params=list(settings), **keywords)

@@ -11,11 +11,10 @@ from codex_multi_role.cli.options import QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.setting import output_file
-from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.presentation.report import write_report
 
 
-@command(RUNS_DIR, QUIET, cls=LookCommand)
+@command(RUNS_DIR, QUIET, finds=True)
 @run_argument
 @output_file("-o", "--output", help="Write the report to FILE instead of the run's folder.")
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")

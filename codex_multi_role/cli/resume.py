@@ -28,7 +28,7 @@ from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.run_additions import PLACES
 from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
-from codex_multi_role.cli.settings import RunCommand, added_names
+from codex_multi_role.cli.settings import added_names
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.option import Use
@@ -50,7 +50,7 @@ RUNNING = "codex_multi_role.lifecycle.running"
     *CHANGEABLE,
     WAIT,
     *OF_THIS_PROCESS,
-    cls=RunCommand,
+    works=True,
     use=Use.RESUME,
     finds=True,
 )
@@ -90,7 +90,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     TASK,
     *FORKABLE,
     *OF_THIS_PROCESS,
-    cls=RunCommand,
+    works=True,
     use=Use.FORK,
 )
 @run_argument

@@ -15,7 +15,7 @@ from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import RUN, SETTINGS, command
 from codex_multi_role.cli.output import put_json_line, put_text, say
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.cli.settings import RunCommand, added_names
+from codex_multi_role.cli.settings import added_names
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.option import Use
@@ -31,7 +31,7 @@ PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, Paramete
 STANDARD_INPUT = Path("-")
 
 
-@command(*RUN, cls=RunCommand, use=Use(0))
+@command(*RUN, works=True, use=Use(0))
 @click.argument("goal_text", metavar="[GOAL]", required=False, callback=not_empty)
 @click.pass_context
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above

@@ -14,7 +14,6 @@ from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
 from codex_multi_role.cli.setting import output_file
-from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
@@ -83,7 +82,7 @@ Row = list[object]
 Record = Mapping[str, Any]
 
 
-@command(RUNS_DIR, JSON, cls=LookCommand)
+@command(RUNS_DIR, JSON, finds=True)
 def runs(runs_dir: Path, json: bool) -> None:
     """List the runs in --runs-dir, and those that workers execute, oldest first.
 
@@ -148,7 +147,7 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, JSON, cls=LookCommand)
+@command(RUNS_DIR, JSON, finds=True)
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @output_file("--svg", "picture_path", help="Write a picture of the final view of the run to FILE instead.")

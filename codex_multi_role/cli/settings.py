@@ -51,14 +51,26 @@ WORKSPACE_PARTS = {"path": WORKSPACE, "copy": "workspace_copy", "setup": "worksp
 
 
 class SettingsCommand(click.Command):
-    """A command whose settings may come from files.
+    """A command whose settings may come from files, with the options that extensions add to it.
 
     ``known``: the settings of all commands of the core, which are keys of the file as those of extensions are.
+    ``finds``: the run may be one that extensions find elsewhere. ``works``: it works on a run, with what extensions
+    add, as `run_additions` says. ``use``: which options that they add to a run it has, `Use(0)` all of them; None for
+    none. These are looked up only if an argument, a variable or a key of a settings file is none of the core's.
     """
 
-    def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - click's own
+        known: Sequence[Setting],
+        finds: bool = False,
+        works: bool = False,
+        use: Use | None = None,
+        **keywords: Any,  # noqa: ANN401 - click's own
+    ) -> None:
         super().__init__(*args, **keywords)
         self.known = {setting.key: setting for setting in known}
+        self.finds, self.works, self.use = finds, works, use
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options below their headings, ours last; a short list has no headings."""
@@ -81,9 +93,52 @@ class SettingsCommand(click.Command):
             named = f"{SET_ONCE} {', '.join(each.opts[-1] for each in once)}"
             formatter.write(f"\n{fill(named, formatter.width, break_on_hyphens=False)}\n")
 
+    def added(self, ctx: click.Context) -> list[Setting]:
+        """The settings that extensions add to this command."""
+        additions = [*self.added_options(ctx), *added_settings()] if self.works else []
+        return [*self._places, *additions]
+
+    @property
+    def _places(self) -> list[Setting]:
+        return [each.setting for each in FINDERS.that_load() if self.finds]
+
+    def added_options(self, ctx: click.Context) -> list[Setting]:
+        """The options that extensions add to a run and to this command, if they were looked up.
+
+        A run from elsewhere may have one that only counts if it is given as well.
+        """
+        if self.use is None or not ctx.meta.get(EXTENDED, True):
+            return []
+        has = {each.key for each in self._places}
+        use = self.use | Use.TRUST if self.use in (Use.RESUME, Use.FORK) else self.use
+        added = [each for each in added_options().values() if not use or use & each.use]
+        settings = [(each, setting_of(each, remembered=bool(use))) for each in added if each.name not in has]
+        for each, setting in settings:
+            setting.hidden = self.use not in each.use
+        return [setting for _, setting in settings]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Those of extensions come after our settings, before the arguments and what only this command has."""
+        params = super().get_params(ctx)
+        if not self._is_extended or not ctx.meta.get(EXTENDED, True):
+            return params
+        arguments = (index for index, param in enumerate(params) if isinstance(param, click.Argument))
+        end = next(arguments, len(self.params))
+        return [*params[:end], *(each for each in self.added(ctx) if each.key not in self.known), *params[end:]]
+
+    @property
+    def _is_extended(self) -> bool:
+        return self.finds or self.works
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self._is_extended:
+            own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+            given = {arg.partition("=")[0] for arg in args if arg.startswith("-") and arg != "-"}
+            ctx.meta[EXTENDED] = bool(given - own) or ctx.resilient_parsing
         if HELP_NAMES.isdisjoint(args):
-            self.read_settings(ctx)
+            has_others = self.read_settings(ctx)
+            if self._is_extended:
+                ctx.meta[EXTENDED] = ctx.meta[EXTENDED] or has_others or (self.works and runs_here())
         return super().parse_args(ctx, args)
 
     def read_settings(self, ctx: click.Context) -> bool:
@@ -96,90 +151,21 @@ class SettingsCommand(click.Command):
             _warn_of_unknown_variables({**self.known, **settings_of_extensions(self.known)})
         return bool(unknown or ctx.meta[FOUND].keys() - self.known.keys())
 
-
-class LookCommand(SettingsCommand):
-    """A command for recorded runs, with the options of extensions that find runs elsewhere.
-
-    They are looked up only if an argument, a variable or a key of a settings file is none of the core's.
-    """
-
-    finds = True
-    """Whether the run may be one that extensions find elsewhere."""
-
-    def added(self, ctx: click.Context) -> list[Setting]:
-        """The settings that extensions add to this command."""
-        return [each.setting for each in FINDERS.that_load() if self.finds]
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Those of extensions come after our settings, before the arguments and what only this command has."""
-        params = super().get_params(ctx)
-        if not ctx.meta.get(EXTENDED, True):
-            return params
-        arguments = (index for index, param in enumerate(params) if isinstance(param, click.Argument))
-        end = next(arguments, len(self.params))
-        return [*params[:end], *(each for each in self.added(ctx) if each.key not in self.known), *params[end:]]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-        given = {arg.partition("=")[0] for arg in args if arg.startswith("-") and arg != "-"}
-        ctx.meta[EXTENDED] = bool(given - own) or ctx.resilient_parsing
-        return super().parse_args(ctx, args)
-
-    def read_settings(self, ctx: click.Context) -> bool:
-        ctx.meta[EXTENDED] = super().read_settings(ctx) or ctx.meta[EXTENDED]
-        return bool(ctx.meta[EXTENDED])
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
-        if self.finds and ctx.meta[EXTENDED]:
-            places = [(each, ctx.params.pop(each.setting.key)) for each in FINDERS.that_load()]
-            ctx.meta[PLACES] = [(finder, value) for finder, value in places if value is not None]
-        return super().invoke(ctx)
-
-
-class RunCommand(LookCommand):
-    """A command that works on a run, with what extensions add, as `run_additions` says.
-
-    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none.
-    """
-
-    def __init__(self, *args: Any, use: Use | None = None, finds: bool = False, **keywords: Any) -> None:  # noqa: ANN401 - click's own
-        super().__init__(*args, **keywords)
-        self.use = use
-        self.finds = finds
-
-    def added(self, ctx: click.Context) -> list[Setting]:
-        return [*super().added(ctx), *self.added_options(ctx), *added_settings()]
-
-    def added_options(self, ctx: click.Context) -> list[Setting]:
-        """The options that extensions add to a run and to this command, if they were looked up.
-
-        A run from elsewhere may have one that only counts if it is given as well.
-        """
-        if self.use is None or not ctx.meta.get(EXTENDED, True):
-            return []
-        has = {each.key for each in super().added(ctx)}
-        use = self.use | Use.TRUST if self.use in (Use.RESUME, Use.FORK) else self.use
-        added = [each for each in added_options().values() if not use or use & each.use]
-        settings = [(each, setting_of(each, remembered=bool(use))) for each in added if each.name not in has]
-        for each, setting in settings:
-            setting.hidden = self.use not in each.use
-        return [setting for _, setting in settings]
-
-    def read_settings(self, ctx: click.Context) -> bool:
-        ctx.meta[EXTENDED] = super().read_settings(ctx) or runs_here()
-        return bool(ctx.meta[EXTENDED])
-
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
         try:
+            if self.finds and ctx.meta[EXTENDED]:
+                places = [(each, ctx.params.pop(each.setting.key)) for each in FINDERS.that_load()]
+                ctx.meta[PLACES] = [(finder, value) for finder, value in places if value is not None]
             return super().invoke(ctx)
         except CodexMultiRoleError as error:
-            report_failure(ctx, error)
+            if self.works:
+                report_failure(ctx, error)
             raise
 
 
 def added_names(ctx: click.Context) -> list[str]:
     """The names of the options that extensions add to a run and to the command of ``ctx``."""
-    return [each.key for each in ctx.command.added_options(ctx)] if isinstance(ctx.command, RunCommand) else []
+    return [each.key for each in ctx.command.added_options(ctx)] if isinstance(ctx.command, SettingsCommand) else []
 
 
 def settings_of_runs() -> dict[str, Setting]:

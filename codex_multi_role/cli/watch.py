@@ -22,7 +22,6 @@ from codex_multi_role.cli.run_reference import (
     open_remote,
     waiting_in_words,
 )
-from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
@@ -49,7 +48,7 @@ COLUMNS = (
 )
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, cls=LookCommand)
+@command(RUNS_DIR, JSON, PLAIN, QUIET, finds=True)
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
 @click.pass_context

@@ -134,7 +134,7 @@ class Asker:
             self._leases.move(turn.role, turn.instance)
         return outcome
 
-    def ask_for(self, unit: Unit, state: FlowState) -> StepOutcome:
+    def ask_for(self, state: FlowState, unit: Unit) -> StepOutcome:
         """Ask the step's role. It starts from the step's `with`, otherwise from the previous handoff.
 
         A copy of the workspace needs a new thread, because a thread works in one folder.

@@ -9,13 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, render
-from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.test_changes import short_globs
 from codex_multi_role.engine.askers import Asker, Instances, Scope
@@ -35,7 +34,7 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import End, FlowState
-from codex_multi_role.reading.json_types import Json
+from codex_multi_role.flow.references import SUGGEST_NAMES
 from codex_multi_role.run_folder.events import FinalCheckEnded
 from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.steps import Recorder, RunResources, StepOutcome, Unit, Work
@@ -110,11 +109,11 @@ class DurableRun:
         if not (tested and run.settings.tests.enabled):
             return
         # Recorded also if nothing has changed: after a kill, the files can be what final checks have made of them.
-        recorded = slot.record(
-            "tests at the end", lambda _: run_tests(run, "", 0) if run.snapshots.take() != tested else {}
-        )
-        if recorded:
-            state.latest_tests, state.tested = without_tree(run, recorded)
+        with slot.record("tests at the end") as work:
+            if work.is_due and run.snapshots.take() != tested:
+                work.result = run_tests(run, "", 0)
+        if work.result:
+            state.latest_tests, state.tested = without_tree(run, work.result)
             state.tests_judged = False
             self._tested_last = True
 
@@ -210,10 +209,7 @@ def _problems(flow: FlowSpec, run: RunResources, state: FlowState, ending: Endin
 
 
 def _recorder(step_id: str, slot: JournalSlots | None) -> Recorder:
-    def record(name: str, work: Work) -> Json:
-        return work(WITHOUT_SLOT) if slot is None else slot.record(f"finally {step_id}", work)
-
-    return record
+    return lambda _: nullcontext(Work(WITHOUT_SLOT)) if slot is None else slot.record(f"finally {step_id}")
 
 
 def _problem(run: RunResources, unit: Unit, ending: Ending) -> str:

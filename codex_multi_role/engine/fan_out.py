@@ -52,7 +52,10 @@ class FanOut:
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         """The available outcomes in item order, merged if all ended, and the first failure."""
         step, scope = self._step, self._scope
-        reserved = scope.ids.record(f"{step.id}: reserve", lambda _: self._reserve())
+        with scope.ids.record(f"{step.id}: reserve") as visit:
+            if visit.is_due:
+                visit.result = self._reserve()
+        reserved = visit.result
         if problem := reserved.get("problem"):  # of an earlier version, which recorded it as a result
             raise RunHalted(ending_for(DefinitionError(problem)))
         context = self._context_with(reserved["cycles"])

@@ -152,13 +152,13 @@ class FlowWalk:
             place=self._place(step),
             context=context,
             record=scope.ids.record,
-            ask_role=lambda unit: scope.asker.ask_for(unit, self.state),
-            call_flow=lambda unit, inputs: self._call(unit, inputs, scope),
+            ask_role=partial(scope.asker.ask_for, self.state),
+            call_flow=partial(self._call, scope),
             tolerate=step.on_error == "skip",
         )
         return scope.observe(unit)
 
-    def _call(self, unit: Unit, inputs: Mapping[str, Any], scope: Scope) -> StepOutcome:
+    def _call(self, scope: Scope, unit: Unit, inputs: Mapping[str, Any]) -> StepOutcome:
         """Walk the called flow. The state of the ``scope`` collects what it asked.
 
         A failure in it is raised, and is this unit's outcome only if the unit tolerates it. Therefore it is recorded
@@ -194,13 +194,11 @@ class FlowWalk:
         if unit.step.isolate is None:
             return scope
         run, key = scope.run, unit.key
-
-        def make(_: int) -> Json:
-            run.after_baseline()
-            run.in_copy(key, fresh=True)
-            return {"copy": key}
-
-        unit.record(f"copy {key}", make)
+        with unit.record(f"copy {key}") as work:
+            if work.is_due:
+                run.after_baseline()
+                run.in_copy(key, fresh=True)
+                work.result = {"copy": key}
         run = replace(run, within=key)
         return replace(scope, run=run, asker=scope.asker.within(run))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -50,19 +50,20 @@ class _FileSlot:
     journal: FileJournal
     step_id: int
 
-    def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        """Return the same on every replay: the result as JSON has it. Raises `StorageError` if other work was done."""
+    def find(self, name: str, /) -> Json | None:
+        """Raises `StorageError` if other work was done here."""
         known = self.journal.find(self.step_id)
-        if known is None:
-            output = json.dumps(work())
-            self.journal.add(self.step_id, name, output)
-            return dict(json.loads(output))
-        if known.name != name:
+        if known is not None and known.name != name:
             raise StorageError(
                 f'position {self.step_id} of the journal has "{known.name}", and "{name}" would be done there',
                 "Undo the changes to the flow and its roles, or fork the run.",
             )
-        return known.output
+        return None if known is None else known.output
+
+    def add(self, name: str, result: Json, /) -> Json:
+        output = json.dumps(result)
+        self.journal.add(self.step_id, name, output)
+        return dict(json.loads(output))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Protocol
@@ -74,8 +75,12 @@ class JournalSlot(Protocol):
     @property
     def step_id(self) -> int: ...
 
-    def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        """Return what is recorded here under ``name``; otherwise do the work and record what it returns."""
+    def find(self, name: str, /) -> Json | None:
+        """What is recorded here under ``name``. `NothingRecorded` if nothing is, and nothing may be done either."""
+        ...
+
+    def add(self, name: str, result: Json, /) -> Json:
+        """Record a result where nothing is recorded; returns it as every replay finds it."""
         ...
 
 
@@ -120,10 +125,12 @@ class JournalSlots:
         """The same IDs, for the work of an item that may be ``cancelled``."""
         return replace(self, cancelled=lambda: self.cancelled() or cancelled())
 
-    def record(self, name: str, work: Work) -> Json:
-        """Run and record ``work`` once (the `Recorder` of the steps). What it raises halts the run.
+    @contextmanager
+    def record(self, name: str) -> Iterator[Work]:
+        """Record the work of the block once (the `Recorder` of the steps). What it raises halts the run.
 
-        That is recorded only if these slots keep it. Raises `ItemCancelled` if a cancellation was recorded.
+        That is recorded only if these slots keep it. Raises `ItemCancelled` if a cancellation was recorded. What led to
+        a result is saved before it is recorded: the journal must not know more than another machine can get.
         """
         place = next(self.source, None)
         if place is None:
@@ -131,51 +138,63 @@ class JournalSlots:
             raise RunHalted(
                 ending_for(StorageError(message, "Start another run; this one cannot be extended at this point."))
             )
-        try:
-            recorded = place.run(name, lambda: self._saved(self._do(work, place.step_id)))
-        except CodexMultiRoleError as error:  # the work raises none, so this is from the connection to the journal
-            raise RunHalted(ending_for(error)) from error
-        except RunHalted:
-            raise
-        except BaseException as error:  # DBOS has exceptions that are no `Exception`
-            raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
-        if CANCELLED in recorded:
-            raise ItemCancelled(**recorded[CANCELLED])
-        if FAILED in recorded:
-            raise RunHalted(Ending.of(recorded[FAILED]))
-        return recorded
-
-    def _saved(self, result: Json) -> Json:
-        """``result``, after what led to it was saved: the journal must not know more than another machine can get.
-
-        Raises nothing but `RunHalted`.
-        """
-        try:
-            self.save()
-        except Exception as error:
-            raise RunHalted(ending_for(error)) from error
-        return result
-
-    def _do(self, work: Work, number: int) -> Json:
-        """What ``work`` returns, or its failure if that is kept. Cancelled work, also before it starts, is recorded so.
-
-        Raises nothing but `RunHalted`.
-        """
+        if (recorded := found(place, name)) is not None:
+            yield Work(place.step_id, is_due=False, result=recorded)
+            return
+        work, failed = Work(place.step_id), None
         try:
             cancelled = self.cancelled()
             if cancelled is None:
                 self.before()
-                return work(number)
+                yield work
         except RunInterrupted as error:
             cancelled = self.cancelled()
             if cancelled is None:
                 raise RunHalted(ending_for(error)) from error
         except Exception as error:
-            ending = ending_for(error)
-            if self.keeps_failures and ending.is_of_step:
-                return {FAILED: asdict(ending)}
-            raise RunHalted(ending) from error
-        return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
+            failed = ending_for(error)
+            if not (self.keeps_failures and failed.is_of_step):
+                raise RunHalted(failed) from error
+        if cancelled is not None:
+            work.result = {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
+        elif failed is not None:
+            work.result = {FAILED: asdict(failed)}
+        try:
+            self.save()
+        except Exception as error:
+            raise RunHalted(ending_for(error)) from error
+        with _halting(name):
+            work.result = place.add(name, work.result)
+        _require_done(work.result)
+
+
+def found(place: JournalSlot, name: str) -> Json | None:
+    """What is recorded at the ``place``. Raises `ItemCancelled` or `RunHalted` if that is how it ended."""
+    with _halting(name):
+        recorded = place.find(name)
+    if recorded is not None:
+        _require_done(recorded)
+    return recorded
+
+
+def _require_done(recorded: Json) -> None:
+    if CANCELLED in recorded:
+        raise ItemCancelled(**recorded[CANCELLED])
+    if FAILED in recorded:
+        raise RunHalted(Ending.of(recorded[FAILED]))
+
+
+@contextmanager
+def _halting(name: str) -> Iterator[None]:
+    """A failure of the journal in the block halts the run."""
+    try:
+        yield
+    except CodexMultiRoleError as error:
+        raise RunHalted(ending_for(error)) from error
+    except RunHalted:
+        raise
+    except BaseException as error:  # DBOS has exceptions that are no `Exception`
+        raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
 
 
 @dataclass(frozen=True)
@@ -189,20 +208,13 @@ class Decision:
     def find(self) -> Json | None:
         """What was decided, in this session or an earlier one."""
         try:
-            return self._here.record(self.name, _look)
+            return found(self.place, self.name)
         except NothingRecorded:
             return None
 
-    def record(self, decided: Json) -> Json:
-        return self._here.record(self.name, lambda _: decided)
-
-    @property
-    def _here(self) -> JournalSlots:
-        return replace(self.slots, source=iter([self.place]))
-
-
-def _look(_: int) -> Json:
-    raise NothingRecorded
+    def record(self, decided: Json) -> None:
+        with replace(self.slots, source=iter([self.place])).record(self.name) as work:
+            work.result = decided
 
 
 JOURNAL_VERSION = "2"

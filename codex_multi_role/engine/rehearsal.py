@@ -6,8 +6,8 @@ Nothing is executed: the walk ends at the first work that is not recorded.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
@@ -41,7 +41,7 @@ class RecordedSlot:
     past: Past
     seen: set[int]
 
-    def run(self, name: str, _work: Callable[[], Json], /) -> Json:
+    def find(self, name: str, /) -> Json:
         recorded = self.past.get(self.step_id)
         if recorded is None or recorded.name != name:
             was = f'"{recorded.name}"' if recorded else "nothing"
@@ -50,6 +50,9 @@ class RecordedSlot:
             )
         self.seen.add(self.step_id)
         return recorded.output
+
+    def add(self, name: str, result: Json, /) -> Json:
+        raise AssertionError("a rehearsal records nothing")
 
 
 @dataclass(frozen=True)
@@ -83,15 +86,16 @@ class PastUnits:
         self.stopped_in = ""
 
     def watch(self, unit: Unit) -> Unit:
-        def record(name: str, work: Work) -> Json:
+        @contextmanager
+        def record(name: str) -> Iterator[Work]:
             try:
-                recorded = unit.record(name, work)
+                with unit.record(name) as work:
+                    yield work
             except RunHalted as halted:
                 if halted.ending.is_of_step:
                     self._note(unit, {"failed": halted.ending.reason})
                 raise
-            self._note(unit, recorded)
-            return recorded
+            self._note(unit, work.result)
 
         return replace(unit, record=record)
 

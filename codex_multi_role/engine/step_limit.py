@@ -12,7 +12,6 @@ from codex_multi_role.catalog import StepSpec
 from codex_multi_role.engine.askers import Outcomes, Scope
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.errors import RoleFailed, StepTimedOut, ending_for
-from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
@@ -103,15 +102,12 @@ def limited(scope: Scope, step: StepSpec, records: Callable[[int], int]) -> Scop
 
     The slots after it are the same whenever its work ends.
     """
-    state = scope.state
-
-    def reserve(_: int) -> Json:
-        scope.run.after_baseline()  # which does not count as the step's time
-        return {"size": records(state.cycles)}
-
-    size = scope.ids.record(f"{step.id}: reserve", reserve)["size"]
+    with scope.ids.record(f"{step.id}: reserve") as work:
+        if work.is_due:
+            scope.run.after_baseline()  # which does not count as the step's time
+            work.result = {"size": records(scope.state.cycles)}
     run = replace(scope.run, progress=replace(scope.run.progress, stopping=CancellationToken()))
-    ids = scope.ids.reserve(size + 1).with_hook(partial(refuse_when_stopping, run))
+    ids = scope.ids.reserve(work.result["size"] + 1).with_hook(partial(refuse_when_stopping, run))
     return replace(scope, run=run, asker=scope.asker.on(run), ids=ids)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
+from codex_multi_role.catalog.explorations import ITEM, Path, ValueUse, path_text
 from codex_multi_role.flow.result_paths import ResultRead
 from codex_multi_role.reading.value_types import IN_WORDS, kind_of
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 
-from codex_multi_role.catalog.explorations import StepName
+from codex_multi_role.catalog.explorations import ITEM, Path, StepName, ValueUse
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse
 from codex_multi_role.flow.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
 from codex_multi_role.flow.result_paths import FlowReader, FlowTemplate, ResultRead, StepReads, item_of
 from codex_multi_role.flow.template_reads import Certain, Source, Wanted

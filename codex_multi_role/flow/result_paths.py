@@ -10,7 +10,16 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from codex_multi_role.catalog.explorations import Exploration, Rule, StepName, explore, unnoted
+from codex_multi_role.catalog.explorations import (
+    Exploration,
+    Path,
+    Rule,
+    StepName,
+    ValueUse,
+    explore,
+    path_text,
+    unnoted,
+)
 from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
@@ -18,7 +27,6 @@ from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.templates import filled, render, value_of_text
 from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
-from codex_multi_role.catalog.value_uses import Path, ValueUse, path_text
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.result_reads import paths_in
 from codex_multi_role.flow.template_reads import Certain, Source, Wanted, certain_reads, plain_path

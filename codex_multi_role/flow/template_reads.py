@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, StepName
+from codex_multi_role.catalog.explorations import ITEM, Exploration, NotedPath, Path, StepName, ValueUse
 from codex_multi_role.catalog.unknown_values import Element
-from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse
 
 TAKE_NULL = frozenset({ValueUse.PASSED, ValueUse.DECIDED})
 

@@ -14,7 +14,6 @@ from threading import Event
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, settings_file
-from codex_multi_role.catalog.flow_references import unsent_roles
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
@@ -31,13 +30,13 @@ from codex_multi_role.codex.permissions import WriteAccess, require_exact, sandb
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.references import unsent_roles
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
-from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox

@@ -5,6 +5,7 @@ A team is also checked as a whole: all its files, and all mistakes at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,32 +14,40 @@ from codex_multi_role.catalog import (
     RoleSpecCatalog,
     StepSpec,
     asked_role_files,
-    check_flows,
     list_flows,
     read_flows,
 )
-from codex_multi_role.catalog.flow_references import AT_THE_END, unsent_roles
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
-from codex_multi_role.checks import find_check
+from codex_multi_role.checks import Check, CheckResult, find_check, no_time
+from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.contract_schemas import check_contracts
+from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.references import AT_THE_END, check_flows, unsent_roles
 from codex_multi_role.flow.routing import relies_on_done
-from codex_multi_role.flow.unfillable_templates import check_reads
-from codex_multi_role.lifecycle.step_fields import (
+from codex_multi_role.flow.step_fields import (
+    KnownCheck,
     check_closed_schemas,
     check_keys,
-    check_options,
-    contracts_of,
-    is_recorded,
     known_types,
+    values_of_options,
 )
+from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
-from codex_multi_role.reading.value_types import Fields
+from codex_multi_role.reading.validation_words import how_to_quote, written_path
+from codex_multi_role.reading.value_types import ANY, MAPPING, Fields, ValueType, fields_named, one_of, type_of_model
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
 from codex_multi_role.steps.check_context import load_settings
+from codex_multi_role.steps.protection import TOLD
+from codex_multi_role.steps.turn_record import WEB_SEARCHES
+
+ADDED = (ANALYSIS_PATH, TOLD, WEB_SEARCHES)
+"""The fields that an answer may get from elsewhere."""
 
 
 def roles_folder(given: Path | None) -> Path:
@@ -93,7 +102,8 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    problems, types = Problems(), known_types(flows, catalog)
+    problems, types = Problems(), known_types(flows, catalog, known_checks(flows), ADDED)
+    types |= {name: _names_only(types[name]) for name, flow in flows.items() if is_recorded(flow)}
     with problems.collected():
         check_flows(flows, catalog, types)
         check_reads(flows)
@@ -108,6 +118,53 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
         check_contracts(contracts_of(flows, next(iter(flows)), catalog), flows, catalog)
     problems.raise_found()
     return flows, catalog
+
+
+def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
+    """What roles must answer in a run of the flow ``name``."""
+    return Contracts(flows, name, catalog.roles, ADDED)
+
+
+def is_recorded(flow: FlowSpec) -> bool:
+    """Whether the flow is a run's own copy, which was judged when the run started, and is kept as it is."""
+    catalog = flow.source.absolute().parent.parent
+    folders = RunFolder(catalog.parent), RunFolder(catalog.parent.parent)  # a later copy is in a folder of the first
+    return any(catalog.is_relative_to(folder.catalog_path) and folder.record_path.is_file() for folder in folders)
+
+
+def _names_only(types: Fields) -> Fields:
+    return {name: known.names_only() for name, known in types.items()}
+
+
+def known_checks(flows: Mapping[str, FlowSpec]) -> dict[str, KnownCheck]:
+    """By name, the checks of ``flows`` that exist."""
+    known = {}
+    for name in {step.check for flow in flows.values() for step in flow.steps if step.check is not None}:
+        with suppress(UsageError):  # reported with its place by `_check_check`
+            known[name] = _known(name, find_check(name))
+    return known
+
+
+def _known(name: str, check: Check) -> KnownCheck:
+    declared = MAPPING if check.result is None else type_of_model(check.result)
+    bad = check.result.bad if check.result is not None and issubclass(check.result, CheckResult) else ()
+    status = declared.fields.get("status", ANY)
+    only_passes_or_fails = status.values is not None and len(status.values) == 1
+    return KnownCheck(
+        _as_recorded(name, declared),
+        bad,
+        check.read_only and not check.what_is_bad and not only_passes_or_fails,
+        check.read_only and check.max_seconds is no_time,
+    )
+
+
+def _as_recorded(name: str, result: ValueType) -> ValueType:
+    """The result with the fields that its step adds to it, or has if the check could not run."""
+    if result.is_open:
+        return MAPPING
+    added = (TOLD, "reason", *(["number"] if name == "tests" else []))
+    status = result.fields.get("status", ANY) | one_of(COULD_NOT_RUN)
+    return ValueType.of_fields({**fields_named(added), **result.fields, "status": status})
 
 
 def _check_isolated_calls(flows: dict[str, FlowSpec], problems: Problems) -> None:
@@ -130,14 +187,25 @@ def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, probl
 
 
 def _check_check(step: StepSpec, place: Place, types: Fields | None) -> None:
-    """Raise `DefinitionError` unless the check exists and takes the step's options; of these ``types``, if given."""
+    """Raise `DefinitionError` unless the check exists and takes the step's options.
+
+    ``types``: those of the names that templates use; without them, only the names of the options are checked.
+    """
     name = step.check or ""
     try:
         options = find_check(name).options
     except UsageError as error:
         raise (place / "check").error(str(error), error.hint) from error
-    if options is not None:
-        check_options(step, options, place, types)
+    if options is None:
+        return
+    try:
+        require_option_names(options, step.with_)
+        if types is not None:
+            require_option_values(options, *values_of_options(step, types))
+    except WrongOption as error:
+        where = (place / "with").key(*written_path(tuple(error.path), step.with_))
+        hint = how_to_quote(where, error.value) or error.hint
+        raise where.error(f"check {name}: {error}", hint) from error
 
 
 def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
-from codex_multi_role.catalog.value_uses import Path, ValueUse
+from codex_multi_role.catalog.explorations import Path, ValueUse
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.result_paths import ResultRead

@@ -91,10 +91,16 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     changed, put_back = turn.changed_paths, turn.protected_restored
     # Recorded even if this session's options leave nothing to do, because every session must find the same slots.
     if "files" in turn.handoff:
-        applied = record("apply files", lambda _: _apply(run, question, turn))
-        changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
+        with record("apply files") as work:
+            if work.is_due:
+                work.result = _apply(run, question, turn)
+        changed = work.result["changed_paths"]
+        put_back = sorted({*put_back, *work.result.get("protected", ())})
     if changed or put_back:
-        tests, tested = without_tree(run, record("run tests", lambda _: _test(run, question, turn, put_back)))
+        with record("run tests") as work:
+            if work.is_due:
+                work.result = _test(run, question, turn, put_back)
+        tests, tested = without_tree(run, work.result)
     done = question.role.behaviors.can_finish and says_done(turn.handoff) and not turn.error
     handoff = _passed_on(run, turn, turn.handoff, put_back)
     return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests or None, tested=tested)
@@ -177,31 +183,30 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
     """The turn, taken now or before. A tolerated failure becomes a result; any other is raised."""
     repair, step = asked.follows.repair, asked.follows.step
     which = f"repair turn {repair}" if repair else f"continued turn {step}" if step else "turn"
-
-    def work(place: int) -> Json:
-        finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
-        if finished is not None:
-            return finished.as_json()
-        if question.tests or question.copy or not run.settings.only_reads(question.role.name):
-            run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
-        in_copy = run.in_copy(question.copy, fresh=repair + step == 0)
-        try:
-            turn = _taken(in_copy, question, replace(asked, place=place))
-            return _accepted(run, question, turn, repair).as_json()
-        except (RoleFailed, CodexError) as error:
-            if not question.tolerate:
-                raise
-            run.services.events.publish(RoleSkipped(asked.instance, str(error)))
-            return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
-
-    return TurnResult(**record(f"{asked.role.name} {which}", work))
-
-
-def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:
-    """The turn, from an observer that knows it already, otherwise from Codex."""
     may_decline = question.tolerate or question.may_decline
-    taken = (each.take(run, asked, may_decline=may_decline) for each in run.services.observers(run))
-    return next(filter(None, taken), None) or take_turn(run, asked)
+    with record(f"{asked.role.name} {which}") as work:
+        if work.is_due:
+            turn = finished_before(run, work.place, asked.role.name, may_decline=may_decline)
+            turn = turn or _taken(run, replace(asked, place=work.place), question)
+            work.result = turn.as_json()
+    return TurnResult(**work.result)
+
+
+def _taken(run: RunResources, asked: TurnPrompt, question: Ask) -> TurnResult:
+    """The turn, from an observer that knows it already, otherwise from Codex."""
+    if question.tests or question.copy or not run.settings.only_reads(question.role.name):
+        run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
+    in_copy = run.in_copy(question.copy, fresh=asked.follows.repair + asked.follows.step == 0)
+    may_decline = question.tolerate or question.may_decline
+    try:
+        known = (each.take(in_copy, asked, may_decline=may_decline) for each in run.services.observers(in_copy))
+        turn = next(filter(None, known), None) or take_turn(in_copy, asked)
+        return _accepted(run, question, turn, asked.follows.repair)
+    except (RoleFailed, CodexError) as error:
+        if not question.tolerate:
+            raise
+        run.services.events.publish(RoleSkipped(asked.instance, str(error)))
+        return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error))
 
 
 def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) -> TurnResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codex_multi_role.errors import RunInterrupted, UsageError
-from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 from codex_multi_role.steps.ask import ask_step
 from codex_multi_role.steps.check import check_step
@@ -34,34 +33,31 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
     for attempt in range(1, attempts + 1):
         last = attempt == attempts
         unit.set_state(IN_PROGRESS, "")
-        outcome = _attempt(run, replace(unit, tolerate=unit.tolerate or not last, attempt=attempt))
+        tried = replace(unit, tolerate=unit.tolerate or not last, attempt=attempt)
+        try:
+            outcome = KINDS[unit.step.kind](run, tried)
+        except UsageError as error:  # outside recorded work: the step cannot get what its templates would give it
+            outcome = _without_values(tried, tried.failure(error))
         if last or outcome.is_good or (outcome.bad and unit.step.review):
             return outcome
         unit.set_state(FAILED, outcome.error or outcome.bad)
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
-        unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
+        with unit.record("pause") as work:
+            if work.is_due:
+                _pause(run, pause)
     raise AssertionError("a step has at least one attempt")
-
-
-def _attempt(run: RunResources, unit: Unit) -> StepOutcome:
-    try:
-        return KINDS[unit.step.kind](run, unit)
-    except UsageError as error:  # outside recorded work: the step cannot get what its templates would give it
-        return _without_values(unit, unit.failure(error))
 
 
 def _without_values(unit: Unit, failure: UsageError) -> StepOutcome:
     """The failure as recorded work, which announces the step."""
+    with unit.record("values") as work:
+        if work.is_due:
+            if not unit.tolerate:
+                raise failure
+            work.result = {"error": str(failure)}
+    return StepOutcome({}, work.result["error"])
 
-    def work(_: int) -> Json:
-        if not unit.tolerate:
-            raise failure
-        return {"error": str(failure)}
 
-    return StepOutcome({}, unit.record("values", work)["error"])
-
-
-def _pause(run: RunResources, seconds: float) -> Json:
+def _pause(run: RunResources, seconds: float) -> None:
     if run.progress.stopping.wait(seconds):
         raise RunInterrupted
-    return {}

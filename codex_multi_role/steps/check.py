@@ -36,24 +36,24 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     """
     name = unit.step.check or ""
     options = unit.fill("with")
-
-    def work(place: int) -> Json:
-        run.after_baseline()
-        try:
-            return _carry_out(run.in_copy("", fresh=False), unit, place, options)
-        except CodexMultiRoleError as error:
-            failure = unit.failure(error) if isinstance(error, UsageError) else error
-            if not unit.tolerate or isinstance(error, (RunInterrupted, RunParked)):
-                raise failure from error
-            return {"status": COULD_NOT_RUN, "reason": str(failure), **(tree_of(run) if name == "tests" else {})}
-
-    output = unit.record(f"check {name}", work)
-    error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
+    with unit.record(f"check {name}") as work:
+        if work.is_due:
+            run.after_baseline()
+            try:
+                work.result = _carry_out(run.in_copy("", fresh=False), unit, work.place, options)
+            except CodexMultiRoleError as error:
+                failure = unit.failure(error) if isinstance(error, UsageError) else error
+                if not unit.tolerate or isinstance(error, (RunInterrupted, RunParked)):
+                    raise failure from error
+                tree = tree_of(run) if name == "tests" else {}
+                work.result = {"status": COULD_NOT_RUN, "reason": str(failure), **tree}
+    output = work.result
+    problem = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
     output, tested = without_tree(run, output)
     bad = find_check(name).why_bad(output)
     if name == "tests":
-        return StepOutcome(output, error, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
-    return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")
+        return StepOutcome(output, problem, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
+    return StepOutcome(output, problem, bad=bad and f"check {name}: {bad}")
 
 
 def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, object]) -> Json:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
@@ -25,15 +27,6 @@ from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
-
-if TYPE_CHECKING:
-    pass
-
-
-from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 
 @dataclass(eq=False)
@@ -68,20 +61,21 @@ class Stays:
                 present.discard(stay)
 
 
-Work = Callable[[int], Json]
+@dataclass
+class Work:
+    """Work that is recorded at this ``place`` of the journal, the same whenever it is repeated, with its ``result``."""
+
+    place: int
+    is_due: bool = True
+    result: Json = field(default_factory=dict)
 
 
-class Recorder(Protocol):
-    """Runs and records work once: returns what ``work`` returned, now or in an earlier process.
+Recorder = Callable[[str], AbstractContextManager[Work]]
+"""Yields work of that name. If it is due, the block does it and sets its result, which is then recorded once.
 
-    ``work`` gets its journal position, which is the same whenever the work is repeated. What it raises is not recorded:
-    it ends the run, and a resumed run repeats the work.
-    """
-
-    def __call__(self, name: str, work: Work) -> Json: ...
-
-
-"""Held during a turn of the role. Waiting for it ends with `RunInterrupted` if the event is set."""
+After the block, the result is the recorded one, of this process or an earlier one. What the block raises is not
+recorded: it ends the run, and a resumed run repeats the work.
+"""
 
 
 @dataclass(frozen=True)

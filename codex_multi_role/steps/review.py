@@ -29,7 +29,10 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
         options=[*step.options],
         fields=dict(step.fields),
     )
-    answer = unit.record("review", lambda _: decide(run, question))
+    with unit.record("review") as work:
+        if work.is_due:
+            work.result = decide(run, question)
+    answer = work.result
     return StepOutcome(answer, bad="" if answer["approved"] else _rejected(answer))
 
 

@@ -151,7 +151,10 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
     output: Json = {**outcome.output, "copy": key}
     if step.merge != "all" or outcome.error:
         return replace(outcome, output=output)
-    output["merge"] = record(f"merge {key}", lambda _: _merge(run, key))
+    with record(f"merge {key}") as work:
+        if work.is_due:
+            work.result = _merge(run, key)
+    output["merge"] = work.result
     problem = _not_merged(key, output["merge"])
     if not problem:
         return replace(outcome, output=output)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows, load_flow
+from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.shipped import packaged_roles
-from tests.support.catalogs import Write, message_at
+from tests.support.catalogs import Write, load_flow, message_at
 from tests.support.wrong_values import rows_of
 
 _TESTGEN = """\

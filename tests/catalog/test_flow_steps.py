@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flow
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write, message_at
+from tests.support.catalogs import Write, load_flow, message_at
 
 WHOLE_LANGUAGE = """\
 description: Every key there is.

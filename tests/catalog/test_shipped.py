@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, list_flows, load_flow
+from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, list_flows
 from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.places import Place
+from tests.support.catalogs import load_flow
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:

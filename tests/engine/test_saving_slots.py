@@ -20,10 +20,10 @@ class Slot:
     past: Json | None = None
     step_id: int = 1
 
-    def run(self, _: str, func: Callable[[], Json], /) -> Json:
-        if self.past is not None:
-            return self.past
-        result = func()
+    def find(self, _: str, /) -> Json | None:
+        return self.past
+
+    def add(self, _: str, result: Json, /) -> Json:
         self.log.append("record")
         return result
 
@@ -32,24 +32,24 @@ def slots(log: list[str], slot: Slot, save: Callable[[], object]) -> JournalSlot
     return JournalSlots(lambda: log.append("before"), iter([slot]), save=save).reserve(1).with_hook(lambda: None)
 
 
-def work(log: list[str]) -> Callable[[int], Json]:
-    def note(_: int) -> Json:
-        log.append("work")
-        return {"done": True}
-
-    return note
+def recorded(row: JournalSlots, log: list[str]) -> Json:
+    with row.record("turn") as work:
+        if work.is_due:
+            log.append("work")
+            work.result = {"done": True}
+    return work.result
 
 
 def test_run_is_saved_between_work_and_record() -> None:
     log: list[str] = []
     row = slots(log, Slot(log), lambda: log.append("save")).cancellable(lambda: None)
-    assert row.record("turn", work(log)) == {"done": True}
+    assert recorded(row, log) == {"done": True}
     assert log == ["before", "work", "save", "record"]
 
 
 def test_replayed_step_is_not_saved() -> None:
     log: list[str] = []
-    assert slots(log, Slot(log, {"past": 1}), lambda: log.append("save")).record("turn", work(log)) == {"past": 1}
+    assert recorded(slots(log, Slot(log, {"past": 1}), lambda: log.append("save")), log) == {"past": 1}
     assert log == []
 
 
@@ -60,6 +60,6 @@ def test_failing_save_halts_before_record() -> None:
         raise StorageError("the store is full", "Free some space.")
 
     with pytest.raises(RunHalted) as caught:
-        slots(log, Slot(log), save).record("turn", work(log))
+        recorded(slots(log, Slot(log), save), log)
     assert (caught.value.ending.outcome, caught.value.ending.hint) == ("storage_failed", "Free some space.")
     assert log == ["before", "work"]

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
 from codex_multi_role.reading.shipped import packaged_roles
+from tests.support.catalogs import load_flows
 from tests.support.flow_simulation import Simulation
 from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, specs_of, terms_of
 from tests.support.random_flows import BOUNDED, STRAIGHT, Record, flows

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, read_flows
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.references import check_flows, template_types
+from codex_multi_role.reading.value_types import MAPPING
 
 Write = Callable[..., Path]
 TWO_ROLES = """\
@@ -90,3 +93,17 @@ def write_team(folder: Path, **flows: str) -> Path:
     for name, text in flows.items():
         (folder / "team" / "flows" / f"{name}.yaml").write_text(text)
     return folder
+
+
+def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> FlowSpec:
+    """The flow with that name; checks and raises like `load_flows`."""
+    return load_flows(name, roles_dir, catalog)[name]
+
+
+def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
+    """Read and check the flow and those that it calls, without what is known of the results of their steps."""
+    flows = read_flows(name, roles_dir)
+    check_flows(
+        flows, catalog, {flow.name: template_types(flow, catalog, lambda _: MAPPING) for flow in flows.values()}
+    )
+    return flows

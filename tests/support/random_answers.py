@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from codex_multi_role.catalog.value_uses import ITEM, Path
+from codex_multi_role.catalog.explorations import ITEM, Path
 from codex_multi_role.flow.answer_needs import Contract, Need
 
 VALUES: tuple[object, ...] = (

@@ -36,8 +36,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.flow.contracts import Contracts
-from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
@@ -95,13 +94,16 @@ class Journal:
     def slots(self) -> Iterator[_KeptSlot]:
         return (_KeptSlot(self, number) for number in count(1))
 
-    def run(self, place: int, name: str, work: Callable[[], Json]) -> Json:
+    def find(self, place: int, name: str) -> Json | None:
         if place not in self.records:
             self._here.works = []
-            output = json.loads(json.dumps(work()))
-            self.works[place], self._here.works = self._here.works, []
-            self.records[place] = RecordedStep(name, output)
+            return None
         assert self.records[place].name == name
+        return dict(self.records[place].output)
+
+    def add(self, place: int, name: str, result: Json) -> Json:
+        self.works[place], self._here.works = self._here.works, []
+        self.records[place] = RecordedStep(name, json.loads(json.dumps(result)))
         return dict(self.records[place].output)
 
     def note(self, work: str) -> None:
@@ -220,7 +222,10 @@ class Script:
 
     def _answer(self, run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
-        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(run, question).as_json()))
+        with record(f"{question.role.name} turn") as work:
+            if work.is_due:
+                work.result = self._turn(run, question).as_json()
+        turn = TurnResult(**work.result)
         handoff = turn.handoff or {}
         done = question.role.behaviors.can_finish and says_done(handoff)
         return StepOutcome(handoff, turn.problem, turn, done)
@@ -348,5 +353,8 @@ class _KeptSlot:
     journal: Journal
     step_id: int
 
-    def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        return self.journal.run(self.step_id, name, work)
+    def find(self, name: str, /) -> Json | None:
+        return self.journal.find(self.step_id, name)
+
+    def add(self, name: str, result: Json, /) -> Json:
+        return self.journal.add(self.step_id, name, result)

@@ -19,9 +19,9 @@ from jinja2 import nodes
 
 from codex_multi_role import RunReport
 from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog.explorations import path_text
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render_text
-from codex_multi_role.catalog.value_uses import path_text
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import DefinitionError, Ending, RoleFailed, UsageError
 from codex_multi_role.flow import AnswerWays, ExpectedAnswer, new_state

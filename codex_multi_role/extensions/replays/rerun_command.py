@@ -12,7 +12,6 @@ from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, co
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
 from codex_multi_role.cli.setting import Setting
-from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.wording import cost_in_words, plural
@@ -34,7 +33,7 @@ DRY_RUN = Setting(
     *FORKABLE,
     DRY_RUN,
     *OF_THIS_PROCESS,
-    cls=RunCommand,
+    works=True,
     use=Use.FORK,
 )
 @run_argument

@@ -14,7 +14,6 @@ import click
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.results.applying import apply_result
 from codex_multi_role.extensions.results.changed_lines import written_by
@@ -46,7 +45,7 @@ repository_option = click.option(
 )
 
 
-@command(RUNS_DIR, cls=LookCommand)
+@command(RUNS_DIR, finds=True)
 @run_argument
 @click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
@@ -85,7 +84,7 @@ def _style(line: str) -> dict[str, Any]:
     return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
 
 
-@command(RUNS_DIR, JSON, cls=LookCommand)
+@command(RUNS_DIR, JSON, finds=True)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
 def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
@@ -125,7 +124,7 @@ def _below(path: Path, root: Path) -> Path:
     return path
 
 
-@command(RUNS_DIR, JSON, cls=LookCommand)
+@command(RUNS_DIR, JSON, finds=True)
 @run_argument
 @click.option(
     "--to",
@@ -184,7 +183,7 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
         yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
 
 
-@command(RUNS_DIR, JSON, cls=LookCommand)
+@command(RUNS_DIR, JSON, finds=True)
 @run_argument
 @click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
 @repository_option

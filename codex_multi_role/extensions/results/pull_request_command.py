@@ -9,7 +9,6 @@ import click
 from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_line, put_text, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.commands import repository_option
 from codex_multi_role.extensions.results.pull_request.creating import Request, create_pull_request
@@ -17,7 +16,7 @@ from codex_multi_role.extensions.results.pull_request.description import describ
 from codex_multi_role.extensions.results.run_history import history_of
 
 
-@command(RUNS_DIR, cls=LookCommand)
+@command(RUNS_DIR, finds=True)
 @run_argument
 @click.option("--create", is_flag=True, help="Export the branch, push it, and create the pull request.")
 @click.option("--draft", is_flag=True, help="With --create: as a draft.")

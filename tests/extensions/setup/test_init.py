@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role.catalog.flow_references import unsent_roles, unused_roles
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.extensions.setup.init import PURPOSES, settings_file
+from codex_multi_role.flow.references import unsent_roles, unused_roles
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_team
 from codex_multi_role.reading.shipped import definition_folders

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.engine.durable_run import _recorder
-from codex_multi_role.engine.journal_slots import JournalSlots, require_version
+from codex_multi_role.engine.journal_file import FileJournal
+from codex_multi_role.engine.journal_slots import require_version
 from codex_multi_role.host.atomic import replacing
 from codex_multi_role.lifecycle import live_roles
 from codex_multi_role.lifecycle.corrected_flows import require_no_wider_rights
@@ -48,7 +49,7 @@ def _merged_again(merge: Callable[..., MergeResult], self: Worktrees, key: str) 
 RECORDED = (
     broken(
         "a step's result is recorded in the journal",
-        replaced(JournalSlots.record, lambda _, self, name, work, **more: self._do(work, next(self.source).step_id)),
+        returns(FileJournal.add, None),
         ("engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",),
     ),
     broken(
@@ -106,7 +107,7 @@ RECORDED = (
     ),
     broken(
         "a role that had answered is not asked again beside one that failed",
-        replaced(JournalSlots._do, lambda do, self, work, number: do(self, work, 0)),
+        replaced(finished_before, lambda finished, run, _, role, **more: finished(run, 0, role, **more)),
         ("engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",),
     ),
     broken(

@@ -79,7 +79,7 @@ BAD_RESULTS = (
     counted(
         "what is only measured is read",
         returns(check_measured, None),
-        ("catalog/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
+        ("flow/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
     ),
 )
 STALE = (

@@ -12,7 +12,13 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, RunHalted, journal_error, require_version
+from codex_multi_role.engine.journal_slots import (
+    JOURNAL_VERSION,
+    NothingRecorded,
+    RunHalted,
+    journal_error,
+    require_version,
+)
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, SetWorkflowID, refusal
@@ -130,10 +136,23 @@ class _SharedSlot:
     def step_id(self) -> int:
         return int(self.step.step_id)
 
-    def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        # A copy, because a reservation runs only once, and a `Decision` looks before it records.
+    def find(self, name: str, /) -> Json | None:
+        try:
+            return self._run(name, _look)
+        except NothingRecorded:
+            return None
+
+    def add(self, name: str, result: Json, /) -> Json:
+        return self._run(name, lambda: result)
+
+    def _run(self, name: str, work: Callable[[], Json]) -> Json:
+        # A copy, because a reservation runs only once, and looking comes before recording.
         output: Json = copy(self.step).run({"name": name}, work)
         return output
+
+
+def _look() -> Json:
+    raise NothingRecorded
 
 
 def work_and_halt(durable: DurableRun) -> NoReturn:

@@ -1,7 +1,4 @@
-"""What is known before a run of the values of expressions, and the comparisons whose result never changes.
-
-Importing this imports Jinja2: see `templates`.
-"""
+"""What is known before a run of the values of expressions, and the comparisons whose result never changes."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from operator import or_
 
 from jinja2 import TemplateSyntaxError, nodes
 
+from codex_multi_role.catalog import templates
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
     name_or_constant,
@@ -19,6 +17,7 @@ from codex_multi_role.catalog.flow_expressions import (
     whole_expression,
 )
 from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ANY, BOOLEAN, LIST, MAPPING, NUMBER, TEXT, Fields, ValueType
 
 _OF_FILTERS = dict.fromkeys(("count", "float", "int", "length", "round", "wordcount"), NUMBER)
@@ -73,8 +72,19 @@ def type_of(part: nodes.Node, types: Fields) -> ValueType:
     return ANY
 
 
-def never_decided(syntax: nodes.Template, types: Fields) -> Iterator[tuple[str, str]]:
+def check_template(text: object, where: Place, types: Fields) -> None:
+    """As `templates.check_template`, and for comparisons that the types decide before a run."""
+    templates.check_template(text, where, types, _never_decided)
+
+
+def check_expression(expression: str, where: Place, types: Fields) -> None:
+    """Like `check_template`, for a ``when``: an expression without braces."""
+    templates.check_expression(expression, where, types, _never_decided)
+
+
+def _never_decided(text: str, types: Fields) -> Iterator[tuple[str, str]]:
     """Message and hint for each comparison that is never true, always true, or always fails, and sums that do."""
+    syntax = parse_template(text)
     for added in syntax.find_all(nodes.Add):
         one, other = type_of(added.left, types), type_of(added.right, types)
         if not one.can_be_less(other):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.catalog.value_uses import path_text
+from codex_multi_role.catalog.explorations import path_text
 from codex_multi_role.flow.answer_needs import (
     Contract,
     beside,

@@ -10,10 +10,10 @@ from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
-from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES
+from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES, check_steps
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
+from codex_multi_role.flow.expression_types import check_expression, check_template, type_of_value
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.schema_validation import schema_problems
@@ -21,7 +21,6 @@ from codex_multi_role.reading.value_types import (
     ANY,
     IN_WORDS,
     LIST,
-    MAPPING,
     NUMBER,
     TEXT,
     Fields,
@@ -41,9 +40,21 @@ StepTypes = Callable[[StepSpec], ValueType]
 """What templates can see of a step: a mapping, with its fields if they are known."""
 
 
-def any_fields(step: StepSpec) -> ValueType:
-    """`StepTypes` of steps about which nothing is known."""
-    return MAPPING
+def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, types: Mapping[str, Fields]) -> None:
+    """Check the steps, what depends on several flows or on the roles, and that templates fit the ``types``, by flow.
+
+    Raises one ``DefinitionError`` for all mistakes: unknown roles, steps, inputs or template names, templates that do
+    not parse, unreachable steps, endless calls.
+    """
+    problems = Problems()
+    for flow in flows.values():
+        with problems.collected():
+            check_steps(flow)
+        with problems.collected():
+            check_references(flow, catalog, types[flow.name])
+    with problems.collected():
+        check_calls(flows)
+    problems.raise_found()
 
 
 def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) -> None:
@@ -78,7 +89,7 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
     problems.raise_found()
 
 
-def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> Fields:
+def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes) -> Fields:
     """The type of each name that all templates of the flow can use."""
     return {
         **dict.fromkeys(TEMPLATE_NAMES, NUMBER),
@@ -151,8 +162,6 @@ def _check_kind(step: StepSpec, key: str, place: Place, types: Fields) -> None:
     value, wanted = getattr(step, key), _WANTED.get(key)
     if wanted is None or not isinstance(value, str):
         return
-    from codex_multi_role.catalog.expression_types import type_of_value
-
     known = type_of_value(value, types)
     if wanted not in known.kinds:
         raise (place / key).error(f"must be {IN_WORDS[wanted]}, but {value} is {known.in_words}")

@@ -1,38 +1,29 @@
-"""The fields that templates can see of a step (``steps.<id>.<field>``), and values that no run can make right.
-
-A run that was recorded keeps the flows that it has.
-"""
+"""The fields that templates can see of a step (``steps.<id>.<field>``), and values that no run can make right."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import get_type_hints
 
 from jinja2 import TemplateSyntaxError
-from pydantic import BaseModel
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.definition import closed_properties
-from codex_multi_role.catalog.expression_types import type_of_value
 from codex_multi_role.catalog.flow_expressions import has_expressions
-from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
-from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
-from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import may_be_met
-from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.expression_types import type_of_value
+from codex_multi_role.flow.references import item_types, template_types
 from codex_multi_role.flow.result_reads import fields_read
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.validation_words import how_to_quote, written_path
 from codex_multi_role.reading.value_types import (
     ANY,
     BOOLEAN,
@@ -45,32 +36,39 @@ from codex_multi_role.reading.value_types import (
     fields_named,
     one_of,
     type_of_annotation,
-    type_of_model,
     type_of_schema,
 )
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
-from codex_multi_role.steps.protection import TOLD
-from codex_multi_role.steps.turn_record import WEB_SEARCHES
 
-ADDED = (ANALYSIS_PATH, TOLD, WEB_SEARCHES)
-"""The fields that an answer may get from elsewhere."""
 OWN_FIGURES: Fields = {name: type_of_annotation(each) for name, each in get_type_hints(OfStep).items()}
 """What a step has beside its output. ``verdict`` is the output's, otherwise its ``status``."""
 NO_VERDICT = one_of("")
 
 
-def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
-    """What roles must answer in a run of the flow ``name``."""
-    return Contracts(flows, name, catalog.roles, ADDED)
+@dataclass(frozen=True)
+class KnownCheck:
+    """What a check declares of its results. ``result``: what steps see of them; ``bad``: their verdicts that are bad.
+
+    ``is_only_read``: it changes nothing and never decides how the run ends. ``repeats_itself``: it gives the same
+    result again while its files stay the same.
+    """
+
+    result: ValueType = MAPPING
+    bad: Collection[str] = ()
+    is_only_read: bool = False
+    repeats_itself: bool = False
 
 
 @dataclass(frozen=True)
 class KnownFields:
-    """What is known of the results of steps before a run of ``flows``: all flows that are called, by name."""
+    """What is known of the results of steps before a run of ``flows``: all flows that are called, by name.
+
+    ``checks``: those that exist, by name. ``added``: the fields that an answer may get from elsewhere.
+    """
 
     flows: Mapping[str, FlowSpec]
     catalog: RoleSpecCatalog
+    checks: Mapping[str, KnownCheck]
+    added: Collection[str]
 
     def of_step(self, step: StepSpec) -> ValueType:
         """What templates see of the step: the fields of its results and its own figures, if not any."""
@@ -90,7 +88,8 @@ class KnownFields:
             return {"results": LIST, "failed": NUMBER, **by_role, **met}
         match step.kind:
             case "check":
-                return _result(step)
+                result = self.checks.get(step.check or "", KnownCheck()).result
+                return None if result.is_open else result.fields
             case "review":
                 return _of_review(step)
             case "call":
@@ -114,7 +113,7 @@ class KnownFields:
             return None
         schema = role.output_schema if step.reply is None else step.reply
         known = type_of_schema(schema)
-        return None if known.is_open else {**known.fields, **fields_named((*ADDED, *_of_copy(step)))}
+        return None if known.is_open else {**known.fields, **fields_named((*self.added, *_of_copy(step)))}
 
 
 def _of_review(step: StepSpec) -> Fields:
@@ -134,64 +133,24 @@ def _of_copy(step: StepSpec) -> tuple[str, ...]:
     return OF_COPY[: 2 if step.merge == "all" else 1] if step.isolate else ()
 
 
-def _result(step: StepSpec) -> Fields | None:
-    """The fields of a check's result, and those that its step adds to it or has if the check could not run."""
-    try:
-        check = find_check(step.check or "")
-    except UsageError:  # reported with its place by whoever looks up the checks
-        return None
-    result = type_of_model(check.result) if check.result else MAPPING
-    if result.is_open:
-        return None
-    declared = result.fields
-    added = (TOLD, "reason", *(["number"] if step.check == "tests" else []))
-    status = declared.get("status", ANY) | one_of(COULD_NOT_RUN)
-    return {**fields_named(added), **declared, "status": status}
-
-
 OF_ANY_ANSWER = frozenset({"status", "error"})
 """What an answer may have whatever its schema says."""
 SCHEMA_HINT = "Add it to the properties of the schema, or leave it out of the other."
 
 
-def is_recorded(flow: FlowSpec) -> bool:
-    """Whether the flow is a run's own copy, which was judged when the run started."""
-    catalog = flow.source.absolute().parent.parent
-    folders = RunFolder(catalog.parent), RunFolder(catalog.parent.parent)  # a later copy is in a folder of the first
-    return any(catalog.is_relative_to(folder.catalog_path) and folder.record_path.is_file() for folder in folders)
+def known_types(
+    flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, checks: Mapping[str, KnownCheck], added: Collection[str]
+) -> dict[str, Fields]:
+    """By flow, the type of each name that all its templates can use; see `KnownFields`."""
+    of_step = KnownFields(flows, catalog, checks, added).of_step
+    return {name: template_types(flow, catalog, of_step) for name, flow in flows.items()}
 
 
-def known_types(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> dict[str, Fields]:
-    """By flow, the type of each name that all its templates can use."""
-    of_step = KnownFields(flows, catalog).of_step
-    types = {name: template_types(flow, catalog, of_step) for name, flow in flows.items()}
-    return {name: _names_only(known) if is_recorded(flows[name]) else known for name, known in types.items()}
-
-
-def _names_only(types: Fields) -> Fields:
-    return {name: known.names_only() for name, known in types.items()}
-
-
-def check_options(step: StepSpec, options: type[BaseModel], place: Place, types: Fields | None) -> None:
-    """Raise `DefinitionError` for an option that the step's check, which has these ``options``, cannot take.
-
-    ``types``: those of the names that templates use; without them, only the names of the options are checked.
-    """
-    try:
-        require_option_names(options, step.with_)
-        if types is not None:
-            _check_values(step, options, types)
-    except WrongOption as error:
-        where = (place / "with").key(*written_path(tuple(error.path), step.with_))
-        hint = how_to_quote(where, error.value) or error.hint
-        raise where.error(f"check {step.check}: {error}", hint) from error
-
-
-def _check_values(step: StepSpec, options: type[BaseModel], types: Fields) -> None:
+def values_of_options(step: StepSpec, types: Fields) -> tuple[dict[str, object], Fields]:
+    """The options of the step's check that are known before a run, and what is known of the others."""
     seen = item_types(step, types)
     computed = {name: type_of_value(each, seen) for name, each in step.with_.items() if has_expressions(each)}
-    given = {name: each for name, each in step.with_.items() if name not in computed}
-    require_option_values(options, given, computed)
+    return {name: each for name, each in step.with_.items() if name not in computed}, computed
 
 
 def check_keys(flow: FlowSpec, problems: Problems) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog.value_uses import ITEM
+from codex_multi_role.catalog.explorations import ITEM
 from codex_multi_role.flow.answer_needs import Need
 from codex_multi_role.flow.contract_schemas import sent_schema, with_needs
 from codex_multi_role.reading.json_types import Json

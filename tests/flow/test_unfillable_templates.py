@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
 from codex_multi_role.flow.unfillable_templates import check_reads
-from tests.support.catalogs import Write, problem_of
+from tests.support.catalogs import Write, load_flow, load_flows, problem_of
 from tests.support.wrong_values import rows_of
 
 LOOP = """\

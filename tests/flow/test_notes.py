@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import list_flows
-from codex_multi_role.catalog.flow_references import unsent_roles
-from codex_multi_role.lifecycle.flow_notes import notes_on
-from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.flow.notes import notes_on
+from codex_multi_role.flow.references import unsent_roles
+from codex_multi_role.lifecycle.team_loading import known_checks, load_team
 from tests.support.console import console
 
 CATALOG = """\
@@ -67,7 +67,9 @@ def notes(folder: Path, steps: str) -> list[str]:
     (folder / "catalog.yaml").write_text(CATALOG)
     (folder / "flows/own.yaml").write_text(f"steps:\n  [{steps}]\n")
     flows, catalog = load_team("own", folder)
-    return [note.replace(f"{folder}/flows/own.yaml:", "") for note in notes_on(flows, "own", catalog)]
+    return [
+        note.replace(f"{folder}/flows/own.yaml:", "") for note in notes_on(flows["own"], catalog, known_checks(flows))
+    ]
 
 
 @pytest.mark.parametrize(("steps", "note"), NOTES)
@@ -93,7 +95,7 @@ def test_flows_that_work_have_neither_errors_nor_notes(source: Path) -> None:
     flow = source.stem
     if flow != "summary":
         flows, catalog = load_team(flow, roles if (roles / "catalog.yaml").exists() else None)
-        found = [note.rpartition(": step ")[2] for note in notes_on(flows, flow, catalog)]
+        found = [note.rpartition(": step ")[2] for note in notes_on(flows[flow], catalog, known_checks(flows))]
         assert not unsent_roles(flows, catalog)
         assert found == ([f"escalate: {UNREAD}"] if flow == "retry-budget" else [])
 

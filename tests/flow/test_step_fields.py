@@ -10,7 +10,7 @@ import pytest
 from codex_multi_role.checks import Check
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import StepState
-from codex_multi_role.lifecycle.step_fields import OWN_FIGURES
+from codex_multi_role.flow.step_fields import OWN_FIGURES
 from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.catalogs import message_at
 from tests.support.plugins import install
@@ -164,7 +164,7 @@ def test_name_that_a_template_sets_is_not_the_step(load: Load) -> None:
 
 def test_check_without_a_declared_result_may_return_anything(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     undeclared = Check(lambda context: {"status": "ok"})
-    monkeypatch.setattr("codex_multi_role.lifecycle.step_fields.find_check", lambda name: undeclared)
+    monkeypatch.setattr("codex_multi_role.lifecycle.team_loading.find_check", lambda name: undeclared)
     load("{{ steps.measure.anything }}")
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write, message_at
+from tests.support.catalogs import Write, load_flow, load_flows, message_at
 
 TOPIC = "inputs: {topic: , depth: 2, strict: {type: boolean, required: false}}\nsteps: [{check: c}]"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
-from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write, message_at
+from codex_multi_role.flow.references import unused_roles
+from tests.support.catalogs import Write, load_flow, load_flows, message_at
 
 STALE = [
     ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: unknown template name "gaol"; did you mean "goal"?'),

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog.expression_types import type_of_value
-from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.expression_types import check_expression, check_template, type_of_value
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import (
     ANY,
