@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -21,6 +21,8 @@ TOP = Path(__file__).parents[1]
 PACKAGE = TOP / "codex_multi_role"
 EXTENSIONS = PACKAGE / "extensions"
 GROUP = "codex_multi_role."
+HINTS = f"{GROUP}hints"
+"""Its names are what the core asks for."""
 DATABASE = frozenset({"postgres", "postgresql", "libpq"})
 OTHER_MEANINGS = {
     "annotations": "the types that a class declares",
@@ -84,7 +86,7 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
 @cache
 def _words() -> frozenset[str]:
     """What extensions register, as it stands in code: names of parts, options, settings files, and their packages."""
-    parts = {name for group in _groups().values() for name in group}
+    parts = {name for kind, group in _groups().items() if kind != HINTS for name in group}
     files = {part.settings.file for part in _parts("checks") if getattr(part, "settings", None)}
     options = {flag.removeprefix("--").replace("-", "_") for flag in _flags()}
     return frozenset({*parts, *files, *options, *_packages(), *DATABASE} - OTHER_MEANINGS.keys())
@@ -125,18 +127,11 @@ def _groups() -> Mapping[str, Mapping[str, str]]:
 @cache
 def _packages() -> frozenset[str]:
     """The packages that extensions import, and the core does not."""
+    imported = re.compile(r"^ *(?:from (\w+)[\w.]* import |import (\w+)[\w., ]*(?:#.*)?$)", re.MULTILINE)
     of_core, of_extensions = set[str](), set[str]()
     for file in PACKAGE.rglob("*.py"):
-        (of_extensions if EXTENSIONS in file.parents else of_core).update(_imported(ast.parse(file.read_text())))
+        (of_extensions if EXTENSIONS in file.parents else of_core).update(*imported.findall(file.read_text()))
     return frozenset(of_extensions - of_core - sys.stdlib_module_names)
-
-
-def _imported(tree: ast.Module) -> Iterable[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name.partition(".")[0] for each in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield str(node.module).partition(".")[0]
 
 
 if __name__ == "__main__":

@@ -65,12 +65,11 @@ FOREIGN = {
 HELP = """Run a team of Codex agents on one goal, described in YAML.
 
 \b
-  codex-multi-role demo                      watch a team; no model is asked
+Examples:
   codex-multi-role "Add a --version flag" --cycles 3
   codex-multi-role "the goal"                is short for: run "the goal"
 
-RUN is the start of an id; the default is the latest run. `config show` explains where options can be set,
-`--version` prints the version.
+RUN is the start of an id; the default is the latest run. `--version` prints the version.
 
 Exit codes: 0 goal reached, 1 not reached, 2 wrong usage, 3 failed, 4 waiting for a person, 5 limit used up,
 130 interrupted.

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, RunHalted, journal_error, require_version
+from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, RunHalted, require_version
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, SetWorkflowID, refusal
 from codex_multi_role.extensions.machines.journal.outages import Outages
@@ -93,7 +94,7 @@ def _launch(database_url: str, queue: str) -> None:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        raise journal_error(f"the journal {database_url} cannot be opened", error) from error
+        raise database_error(f"the journal {database_url} cannot be opened", error) from error
 
 
 def silence_library() -> None:
@@ -109,7 +110,7 @@ def create_journal(database_url: str) -> None:
     try:
         DBOS.migrate(with_timeouts(url_with_clock(database_url)))
     except Exception as error:
-        raise journal_error(f"the tables of the journal {database_url} cannot be created", error) from error
+        raise database_error(f"the tables of the journal {database_url} cannot be created", error) from error
 
 
 _work: list[Callable[[str], None]] = []
@@ -132,7 +133,12 @@ class _SharedSlot:
 
     def run(self, name: str, work: Callable[[], Json], /) -> Json:
         # A copy, because a reservation runs only once, and a `Decision` looks before it records.
-        output: Json = copy(self.step).run({"name": name}, work)
+        try:
+            output: Json = copy(self.step).run({"name": name}, work)
+        except (CodexMultiRoleError, RunHalted):
+            raise
+        except BaseException as error:  # DBOS has exceptions that are no `Exception`
+            raise database_error(f"the journal failed at {name}", error) from error
         return output
 
 
@@ -157,4 +163,4 @@ def _begin(run_id: str) -> None:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        raise journal_error("the journal failed when the run started", error) from error
+        raise database_error("the journal failed when the run started", error) from error
