@@ -271,13 +271,15 @@ class RunOptions:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """The inverse of `as_record`; what an older version did not record has its default, `ENDED` is left out.
+        """The inverse of `as_record`; what is missing has its default, `ended_options` are left out.
 
         Raises `UsageError` for an option of an extension that is not installed.
         """
         nothing = (None, "", "strict")  # older versions recorded every option, also of what is an extension now
-        given = {name: value for name, value in record.items() if value is not None and name not in ENDED}
+        given = {name: value for name, value in record.items() if value is not None}
         given = {name: value for name, value in given.items() if name in OPTIONS or value not in nothing}
+        ended = ended_options() if given.keys() - OPTIONS.keys() else {}
+        given = {name: value for name, value in given.items() if name not in ended}
         table = options_for(given)
         for name in given:
             if name not in table:
@@ -295,8 +297,6 @@ def is_playbook_file(playbook: str) -> bool:
     return "/" in playbook or bool(Path(playbook).suffix)
 
 
-ENDED = {"reuse"}
-"""Options that earlier versions recorded, and that count no more."""
 GROUPS: Mapping[str, type] = {"place": RunPlace, "answers": RunAnswers, "limits": RunLimits, "tests": RunTests}
 OPTIONS: Mapping[str, Option] = {
     name: each for group in (RunOptions, *GROUPS.values()) for name, each in options_in(group).items()
@@ -309,10 +309,12 @@ class AddedOptions:
     """Base of a group of options that an extension adds to a run, a frozen dataclass like `RunPlace`.
 
     The entry point that registers one in the group ``codex_multi_role.run_options`` is loaded only for an option that
-    is none of ours: importing its module must not be slow.
+    is none of ours: importing its module must not be slow. ``ended``: what to do instead of options that earlier
+    versions had and recorded.
     """
 
     section: ClassVar[Section]
+    ended: ClassVar[Mapping[str, str]] = {}
 
     def check(self, options: RunOptions) -> None:
         """Raise `UsageError` for a wrong value, and for values that exclude others of the ``options``."""
@@ -325,6 +327,11 @@ def added_options() -> dict[str, Option]:
     """The options that extensions add, by name. Looks all of them up, which takes a while."""
     found = {name: each for group in ADDED.that_load() for name, each in options_in(group).items()}
     return {name: each for name, each in found.items() if name not in OPTIONS}
+
+
+def ended_options() -> dict[str, str]:
+    """What to do instead of options that extensions no longer have, by name."""
+    return {name: instead for group in ADDED.that_load() for name, instead in group.ended.items()}
 
 
 def all_options() -> Mapping[str, Option]:

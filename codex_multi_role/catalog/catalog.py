@@ -24,7 +24,7 @@ from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.registry import no_such_part
+from codex_multi_role.reading.registry import hint, no_such_part
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 _COUNTERPARTS = {
@@ -223,7 +223,7 @@ def _notes(written: CatalogFile, roles: Iterable[RoleSpec]) -> tuple[str, ...]:
 def _other_catalogs(folder: Path) -> str:
     named = [shlex.quote(str(file)) for file in sorted(folder.glob("*.y*ml"))]
     if not named:
-        return "`codex-multi-role init` writes one to begin with."
+        return hint("no_catalog", "Write one, or name another folder with --roles.")
     return f"A catalog of another name is given as a file: --roles {' or '.join(named[:MAX_SHOWN_FILES])}"
 
 

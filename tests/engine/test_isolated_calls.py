@@ -33,7 +33,7 @@ NESTED: list[Record] = [{"id": "write", "ask": "writer", "isolate": "worktree"}]
         (
             None,
             {"place": "workers"},
-            "step each: items no longer run on other workers; `codex-multi-role batch`",
+            "step each: items no longer run on other machines; many goals can",
         ),
     ],
 )

@@ -72,11 +72,15 @@ def tried(words: str, folder: Path) -> Completed:
 
 def never_tried() -> set[str]:
     """The installed commands that are not among `COMMANDS`."""
-    return (
-        {*group.list_commands(click.Context(group))}
-        - {words.split()[0] for words in COMMANDS}
-        - {"trust", "demo", *group.ended}
-    )
+    context = click.Context(group)
+    offered = {name for name in group.list_commands(context) if not _command(context, name).hidden}
+    return offered - {words.split()[0] for words in COMMANDS} - {"trust", "demo"}
+
+
+def _command(context: click.Context, name: str) -> click.Command:
+    command = group.get_command(context, name)
+    assert command is not None
+    return command
 
 
 def console_process(

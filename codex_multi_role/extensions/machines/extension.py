@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codex_multi_role.cli.lazy_group import LazyCommand
+from codex_multi_role.cli.lazy_group import LazyCommand, ended
 from codex_multi_role.cli.run_additions import RunFinder
 from codex_multi_role.cli.setting import Setting, not_empty
 from codex_multi_role.option import Section
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 batch = LazyCommand(f"{__package__}.commands.batch:batch", "Run many goals, from a file with one per line.", "Run")
 worker = LazyCommand(f"{__package__}.commands.workers:worker", "Take runs from the queues of a database.")
 queues = LazyCommand(f"{__package__}.commands.workers:queues", "List the queues and workers of a database.")
+work_on = ended("work-on", "`resume RUN` continues a run, `batch FILE --resume` a batch")
+workers = ended("workers", "`queues` lists them too")
 
 SHARED_RUNS = Setting(
     ["--database-url"],

@@ -16,6 +16,7 @@ class ReplayOptions(AddedOptions):
     """What answers in place of a model."""
 
     section: ClassVar = Section.WITHOUT_A_MODEL
+    ended: ClassVar = {"reuse": "`codex-multi-role rerun RUN` repeats a run, and takes over its equal turns"}
 
     record: Path | None = option(
         None,
