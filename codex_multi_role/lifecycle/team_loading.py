@@ -152,7 +152,7 @@ def _known(name: str, check: Check) -> KnownCheck:
     only_passes_or_fails = status.values is not None and len(status.values) == 1
     return KnownCheck(
         _as_recorded(name, declared),
-        bad,
+        (*bad, COULD_NOT_RUN),
         check.read_only and not check.what_is_bad and not only_passes_or_fails,
         check.read_only and check.max_seconds is no_time,
     )

@@ -21,7 +21,7 @@ roles:
 LINT = "{id: lint, check: command, with: {argv: [ruff]}"
 READ = "{id: read, check: read_file, with: {path: a.txt}"
 UNREAD = "nothing reads the result of the step, and it changes nothing else"
-EXIT = "the flow ends with exit code 0; add `exit: 1` if that is a failure"
+EXIT = "the flow ends with exit code 0 after a bad result; add `exit: 1`, or `exit: 0` if that is meant"
 NOTES = [
     # results that nothing reads
     ("{ask: critic}, {ask: dev, with: {a: 1}}", f"2:4: step critic: {UNREAD}"),
@@ -38,7 +38,7 @@ NOTES = [
         f"2:60: step lint: next[0]: {EXIT}",
     ),
     (f"{LINT}, next: [{{when: steps.lint.verdict == 'failed', end: failed}}]}}", f"2:60: step lint: next[0]: {EXIT}"),
-    (f"{LINT}, next: [{{when: steps.lint.verdict != 'ok', end: Gave-up}}]}}", f"2:60: step lint: next[0]: {EXIT}"),
+    (f"{LINT}, next: [{{when: steps.lint.verdict != 'ok', end: over}}]}}", f"2:60: step lint: next[0]: {EXIT}"),
     # tries that change nothing
     (
         "{id: best, check: choose, with: {candidates: [], by: [{key: a, prefer: lowest}]}, retry: {attempts: 2}}",
@@ -55,7 +55,8 @@ RIGHT = [
     f"{READ}}}, {{ask: dev, with: {{a: '{{{{ steps.read.content }}}}'}}}}",
     f"{LINT}}}, {{ask: dev, with: {{a: 1}}}}",
     "{id: ok, review: Good?, next: [{when: not steps.ok.approved, end: rejected, exit: 1}]}",
-    "{id: ok, review: Good?, next: [{when: not steps.ok.approved, end: kept}]}",
+    "{id: ok, review: Good?, next: [{when: not steps.ok.approved, end: kept, exit: 0}]}",
+    "{id: ok, review: Good?, next: [{when: not steps.ok.approved or cycle > 2, end: kept}]}",
     "{id: ok, review: Good?, next: [{when: steps.ok.approved, end: failed}]}",
     f"{LINT}, next: [{{when: steps.lint.verdict == 'ok', end: failed}}]}}",
     f"{LINT}, retry: {{attempts: 2}}}}",
