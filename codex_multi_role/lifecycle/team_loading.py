@@ -6,7 +6,9 @@ A team is also checked as a whole: all its files, and all mistakes at once.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from codex_multi_role.catalog import (
     FlowSpec,
@@ -25,6 +27,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.contract_schemas import check_contracts
+from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.lifecycle.step_fields import (
@@ -41,6 +44,20 @@ from codex_multi_role.reading.value_types import Fields
 from codex_multi_role.steps.check_context import load_settings
 
 
+class _FlowsAndRoles(NamedTuple):
+    flows: dict[str, FlowSpec]
+    catalog: RoleSpecCatalog
+
+
+class CheckedTeam(_FlowsAndRoles):
+    """A flow and those that it calls, by name, and the catalog with all roles that they ask."""
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        """What the roles must answer; derived when it is first needed."""
+        return contracts_of(self.flows, next(iter(self.flows)), self.catalog)
+
+
 def roles_folder(given: Path | None) -> Path:
     """The catalog's folder: ``--roles`` or its file's folder, ``./roles`` if it has a catalog, or the packaged one."""
     if given is not None:
@@ -48,7 +65,7 @@ def roles_folder(given: Path | None) -> Path:
     return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
 
 
-def load_team(flow: str, roles: Path | None) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+def load_team(flow: str, roles: Path | None) -> CheckedTeam:
     """As `load_flow_and_called`, with the catalog that ``roles`` names. Raises `UsageError`.
 
     Mistakes of a flow are found even if the catalog has some.
@@ -81,19 +98,16 @@ def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     return catalog
 
 
-def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`.
-
-    Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
-    """
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> CheckedTeam:
+    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`."""
     return checked_team(read_flows(name, catalog.source.parent), catalog)
 
 
-def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> CheckedTeam:
     """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    problems, types = Problems(), known_types(flows, catalog)
+    team, problems, types = CheckedTeam(flows, catalog), Problems(), known_types(flows, catalog)
     with problems.collected():
         check_flows(flows, catalog, types)
         check_reads(flows)
@@ -105,9 +119,9 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     if not any(map(is_recorded, flows.values())):
         check_closed_schemas(catalog, problems)
         problems.raise_found()
-        check_contracts(contracts_of(flows, next(iter(flows)), catalog), flows, catalog)
+        check_contracts(team.contracts, flows, catalog)
     problems.raise_found()
-    return flows, catalog
+    return team
 
 
 def _check_isolated_calls(flows: dict[str, FlowSpec], problems: Problems) -> None:
