@@ -11,6 +11,7 @@ from codex_multi_role.flow.notes import notes_on
 from codex_multi_role.flow.references import unsent_roles
 from codex_multi_role.lifecycle.team_loading import known_checks, load_team
 from tests.support.console import console
+from tests.support.paths import shipped_team
 
 CATALOG = """\
 version: 1
@@ -92,10 +93,9 @@ SHIPPED = [entry.source for entry in list_flows(None)]
 @pytest.mark.parametrize("source", [*SHIPPED, *EXAMPLES, *PORTED], ids=lambda source: source.stem)
 def test_flows_that_work_have_neither_errors_nor_notes(source: Path) -> None:
     """Except for an answer that a person reads, and an example whose check is not installed here."""
-    roles = source.parent.parent
     flow = source.stem
     if flow != "summary":
-        flows, catalog = load_team(flow, roles if (roles / "catalog.yaml").exists() else None)
+        flows, catalog = shipped_team(flow) if source in SHIPPED else load_team(flow, source.parents[1])
         found = [note.rpartition(": step ")[2] for note in notes_on(flows[flow], catalog, known_checks(flows))]
         assert not unsent_roles(flows, catalog)
         assert found == ([f"escalate: {UNREAD}"] if flow == "retry-budget" else [])
