@@ -104,7 +104,7 @@ _MEANINGS = {
 
 
 class RunStatus(StrEnum):
-    """``status`` in ``run.json``, except for the last three, which are found out by looking."""
+    """``status`` in ``run.json``, except for the last two, which are found out by looking."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -112,8 +112,6 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     PARKED = "parked"
     INTERRUPTED = "interrupted"
-    QUEUED = "queued"
-    """Waiting for a worker."""
     KILLED = "killed"
     """Recorded as running, but its process has ended."""
     UNREADABLE = "unreadable"

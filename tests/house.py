@@ -53,26 +53,30 @@ class Figure:
 
 
 LINES = Debt(
-    46_100,
+    46_300,
     "2026-11-29",
     "templates are read by evaluating them, verdicts on untidy suites, load errors at the line of the key: they end "
-    "with the analysers' one room",
+    "with the analysers' one room; a run is stopped and paused by a request in its folder",
 )
 FIGURES = (
     Figure("folders of the core", 16),
     Figure("floors of the core", 9),
     Figure("modules of the core", 295, Debt(297, "2026-11-29", "merges of what is always read together")),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(29_600, "2026-11-29", "as its lines")),
-    Figure("lines of the package", 70_500, Debt(72_700, "2026-11-29", "as the lines of the core")),
-    Figure("statements of the package", 45_400, Debt(46_800, "2026-11-29", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(29_700, "2026-11-29", "as its lines")),
+    Figure("lines of the package", 70_500, Debt(73_000, "2026-11-29", "as the lines of the core")),
+    Figure("statements of the package", 45_400, Debt(47_000, "2026-11-29", "as its lines")),
     Figure("lines of the tests", 79_000),
-    Figure("lines of the extension machines", 7_500),
+    Figure(
+        "lines of the extension machines",
+        7_500,
+        Debt(7_600, "2026-11-29", "it says what the core said of queued runs and databases"),
+    ),
     Figure("lines of any other extension", 5_000),
     Figure(
         "names that extensions register, in the core",
         0,
-        Debt(24, "2026-11-29", "queued runs and reruns are worded in the core"),
+        Debt(1, "2026-11-29", "`replay` is a name in the folder of a run, which no role has"),
     ),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 20, Debt(35, "2026-11-29", "`StepSpec`: the keys of a step are not grouped")),

@@ -15,10 +15,10 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
-from codex_multi_role.cli.run_additions import report_leaving
-from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
+from codex_multi_role.cli.run_additions import report_leaving, told
+from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.errors import RunStatus, UsageError
+from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
@@ -126,7 +126,7 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
     ended before, and 2 if it is still running after a minute, or its process is gone. With --task, only that task (an
     item of a fan-out; `show` lists the ids) is cancelled: it is skipped, and so are the tasks that depend on it.
 
-    A run that waits for a worker is taken out of its queue, and a parked one no longer resumes by itself.
+    A run elsewhere that nobody works on yet will not start, and a parked one no longer resumes by itself.
 
     \b
     Examples:
@@ -251,9 +251,7 @@ def _answer_remote(ctx: click.Context, found: RemoteRun, said: Mapping[str, Any]
         put_json(asdict(answered))
     elif not ctx.params["quiet"]:
         say(_told(found.run_id, answered))
-        record = found.folder().record()
-        waits = record["status"] == RunStatus.QUEUED
-        say(waiting_in_words(record) if waits else "The run continues by itself.")
+        say(told(found.folder().record()).waits or "The run continues by itself.")
 
 
 def _cancel_remote(found: RemoteRun, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:

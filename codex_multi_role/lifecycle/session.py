@@ -55,7 +55,7 @@ from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import RELOADED, new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_folder.stop_request import StopRequest, StopRequests
-from codex_multi_role.run_options import RunReport
+from codex_multi_role.run_options import RunReport, bring_up_to_date
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
@@ -98,10 +98,7 @@ class Session:
         self._fork_note = fork_note
         self._notes = [note] if note else []
         self._earlier = earlier
-        if earlier and earlier["options"].get("reuse") == "*":
-            self._notes.append(
-                "it no longer takes over turns of other runs, as requested at its start: only a rerun takes over any"
-            )
+        self._notes += bring_up_to_date(earlier) if earlier else []
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
             self._notes.append(

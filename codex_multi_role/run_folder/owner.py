@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from codex_multi_role.run_folder.folder import RunFolder
 
 
-WORKER = "worker"
-"""The key of ``owner.json`` in a copy of the folder of a run on which a worker, perhaps on another machine, works."""
-
-
 class Owner:
     """Keeps ``owner.json`` locked while this process works on the run.
 
@@ -91,9 +87,9 @@ def is_alive(folder: RunFolder) -> bool:
 
 
 def is_running(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` returned is running; of a worker, as of the last look at its database."""
+    """Whether the process that `read_owner` returned is running; one elsewhere has no pid here."""
     if "pid" not in owner:
-        return WORKER in owner
+        return bool(owner)
     import psutil  # as above
 
     from codex_multi_role.host import processes

@@ -72,9 +72,13 @@ def tried(words: str, folder: Path) -> Completed:
 
 def never_tried() -> set[str]:
     """The installed commands that are not among `COMMANDS`."""
+    return offered_commands() - {words.split()[0] for words in COMMANDS} - {"trust", "demo"}
+
+
+def offered_commands() -> set[str]:
+    """All commands, without those that have ended."""
     context = click.Context(group)
-    offered = {name for name in group.list_commands(context) if not _command(context, name).hidden}
-    return offered - {words.split()[0] for words in COMMANDS} - {"trust", "demo"}
+    return {name for name in group.list_commands(context) if not _command(context, name).hidden}
 
 
 def _command(context: click.Context, name: str) -> click.Command:

@@ -10,3 +10,4 @@ verify = ended("verify", RECORDED)
 replay_test = ended("replay-test", "`run --replay FILE` exits with 3 if anything is not as recorded")
 
 NOT_AS_RECORDED = "If the change is intended, record the run again, or replay it with --replay-match nearest."
+MOVED = f"from {__package__} import rerun"

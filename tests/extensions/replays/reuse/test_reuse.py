@@ -19,12 +19,12 @@ from random import Random
 import pytest
 
 from codex_multi_role import RunOptions
+from codex_multi_role.extensions.replays.run_options import RERUN
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import RERUN
 from codex_multi_role.workspace.manifest import Manifest
 from tests.extensions.replays.reuse.random_reruns import EDITS, is_exact, projects
 from tests.support.models import message
