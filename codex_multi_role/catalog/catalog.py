@@ -22,6 +22,7 @@ from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT,
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.registry import hint, no_such_part
@@ -151,6 +152,15 @@ class RoleSpecCatalog:
             return {role.name: role.depends_on for role in self.roles}
         names = [role.name for role in self.roles]
         return {name: tuple(names[index - 1 : index]) if index else () for index, name in enumerate(names)}
+
+    def in_order(self) -> list[str]:
+        """All roles, each after those that it waits for."""
+        return list(TopologicalSorter(self.dependencies()).static_order())
+
+    def not_waited_for(self, handoffs: Mapping[str, Json]) -> dict[str, Json]:
+        """The handoffs of the roles for which no other one waits: what the next round starts from."""
+        waited_for = {each for needs in self.dependencies().values() for each in needs}
+        return {role.name: handoffs[role.name] for role in self.roles if role.name in handoffs.keys() - waited_for}
 
 
 def build_role_specs(

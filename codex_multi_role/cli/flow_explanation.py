@@ -12,7 +12,7 @@ from codex_multi_role.catalog.flow_spec import steps_below, with_called
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
-from codex_multi_role.flow.answer_needs import told
+from codex_multi_role.flow.answer_requirements import told
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.references import unused_roles
 from codex_multi_role.flow.result_reads import routes_on_result, uses_cycles

@@ -1,4 +1,10 @@
-"""What the templates of a flow read of the results of its steps, in the order in which a visit evaluates them."""
+"""What the templates of a flow read of the results of its steps, in the order in which a visit evaluates them.
+
+A reader makes the values that a template sees: each result is unknown and has a path, beginning with whose it is (its
+`Source`), so that what is done with it can be told from what is done with others. What the engine says of a step has
+a rule instead, by which decisions of one evaluation that no state of the step allows are recognized. A called flow is
+read at each of its calls, with the templates of the call as its inputs: what it reads of them is read of the caller.
+"""
 
 from __future__ import annotations
 
