@@ -2,9 +2,9 @@
 
 What is installed beside it here, hypothesis above all, would take most of its time, and hundreds of them are started.
 
-Property tests run one of two profiles. ``gate`` draws the same examples every time, so that a red gate always means the
-change at hand; ``--hypothesis-profile=search`` draws 100,000 new ones per property. A property whose examples are
-costly asks for a fraction of ``settings().max_examples``.
+Property tests run one of three profiles. ``gate`` draws the same examples every time, so that a red gate always
+means the change at hand; ``--hypothesis-profile=weekly`` draws 1,000 new ones per property, and ``search`` 100,000. A
+property whose examples are costly asks for a fraction of ``settings().max_examples``.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ EXTENSIONS = find_spec("codex_multi_role.extensions") is not None
 MODULE_NEEDS_EXTENSION = re.compile(r"^pytestmark = .*\bpytest\.mark\.extensions\b", re.MULTILINE)
 
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
+settings.register_profile("weekly", max_examples=1_000, deadline=None)
 settings.register_profile("search", max_examples=100_000, deadline=None)
 settings.load_profile("gate")
 

@@ -2,7 +2,7 @@
 
 \b
     python -m tests.everything                                one after the other; takes hours
-    python -m tests.everything --weekly                       the long tests, and a share of endurance: other each week
+    python -m tests.everything --weekly                       long tests, more examples, a share of endurance
     python -m tests.everything --only promises --only core
     python -m tests.everything --list                         the names and their commands
 
@@ -35,6 +35,7 @@ CHECKS = {
     "line": "python -m tests.endurance line",
 }
 """The command of each check, by name."""
+PROPERTIES = "python -m pytest -m pure -n 2 --hypothesis-profile=weekly"
 WEEKLY_POINTS = {"kill": 24, "full-disk": 12, "frozen": 24, "line": 24}
 """How many points of each of its scenarios a fault strikes: all takes less than two hours on two cores."""
 
@@ -45,7 +46,7 @@ def weekly(seed: int) -> dict[str, str]:
         fault: f"python -m tests.endurance {fault} --points {points} --seed {seed}"
         for fault, points in WEEKLY_POINTS.items()
     }
-    return {"long": CHECKS["long"], **struck}
+    return {"long": CHECKS["long"], "properties": PROPERTIES, **struck}
 
 
 def execute(command: Sequence[str]) -> int:

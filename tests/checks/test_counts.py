@@ -1,4 +1,7 @@
-"""The counts of the check ``tests`` are those of pytest's own last line."""
+"""The counts of the check ``tests`` are those of pytest's own last line.
+
+Costs: each project is tried by a pytest of its own, one of them in two processes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What our plug-in sees of a session of pytest, and what is read of it."""
+"""What our plug-in sees of a session of pytest, and what is read of it.
+
+Costs: each case is a session of pytest in a process of its own.
+"""
 
 from __future__ import annotations
 

@@ -87,13 +87,14 @@ def replays(of: Script, flow: Json, *called: Json) -> None:
     Between a failure and the record of what it cancels, other items may still be worked on. Once all is recorded,
     nothing is done.
     """
-    whole = of.walk(flow, *called)
+    team = of.team(flow, *called)
+    whole = of.walk_loaded("own", *team, None)
     past = whole.rehearse()
     assert (past.visits, past.stopped_in) == ({"c": 1, "end": whole.state.steps["end"].visits}, "")
     last = len(of.journal.records)
     for number in (*range(last % 4, last, 4), last):
         again = replace(of, journal=of.journal.until(number), asks=[])
-        walked = again.walk(flow, *called)
+        walked = again.walk_loaded("own", *team, None)
         assert (walked.ending, walked.state.steps["end"]) == (whole.ending, whole.state.steps["end"])
         done = Counter(of.journal.done)
         for work, times in Counter(again.journal.done).items():

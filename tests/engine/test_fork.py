@@ -1,4 +1,7 @@
-"""A run forked from a recorded point."""
+"""A run forked from a recorded point.
+
+Costs: each case is a run, and one or more that are forked from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``--max-processes`` on the real binary: further turns wait, idle processes make room, and threads live on."""
+"""``--max-processes`` on the real binary: further turns wait, idle processes make room, and threads live on.
+
+Costs: two of its runs start real Codex processes, and all of them work with threads that wait.
+"""
 
 from __future__ import annotations
 

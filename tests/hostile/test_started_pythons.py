@@ -1,4 +1,7 @@
-"""Folders and variables in which a model, or a stranger, waits for a Python of ours to start."""
+"""Folders and variables in which a model, or a stranger, waits for a Python of ours to start.
+
+Costs: each set of variables is tried on Pythons and pytest that really start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The signals that stop a run, and those that do not."""
+"""The signals that stop a run, and those that do not.
+
+Costs: a run in a process of its own; the first such process of a worker imports all that it may need.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""No model writes what steers a run: neither by what it submits, nor by a command, nor by a test, nor in a copy."""
+"""No model writes what steers a run: neither by what it submits, nor by a command, nor by a test, nor in a copy.
+
+Costs: a run for each place that steers, most of them in the sandbox of the real binary.
+"""
 
 from __future__ import annotations
 

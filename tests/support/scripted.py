@@ -36,7 +36,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.flow.contracts import Contracts
-from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
+from codex_multi_role.lifecycle.team_loading import CheckedTeam, contracts_of, load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
@@ -167,11 +167,15 @@ class Script:
 
     def walk(self, flow: Json, *called: Json, inputs: Json | None = None, cycles: int = 1) -> Walked:
         """Walk ``flow``, which may call the others by their ``name``. Raises `DefinitionError` for a wrong flow."""
+        return self.walk_loaded("own", *self.team(flow, *called), inputs, cycles)
+
+    def team(self, flow: Json, *called: Json) -> CheckedTeam:
+        """What `walk` walks, to walk it several times."""
         team = TeamFolder(self.folder, {role: self._role(role) for role in self.plays}, {})
         with_flow(team, flow)
         for each in called:
             with_flow(team, {key: value for key, value in each.items() if key != "name"}, each["name"])
-        return self.walk_loaded("own", *load_team("own", team.folder / "roles"), inputs, cycles)
+        return load_team("own", team.folder / "roles")
 
     def walk_loaded(
         self, name: str, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, inputs: Json | None, cycles: int = 1

@@ -1,4 +1,7 @@
-"""Random flows and answers that satisfy their contracts: no run of them ends as a wrong usage."""
+"""Random flows and answers that satisfy their contracts: no run of them ends as a wrong usage.
+
+Costs: each example is a team that is written, loaded, checked and walked.
+"""
 
 from __future__ import annotations
 
@@ -96,13 +99,13 @@ def check(drawn: list[Json], schema: Json, seed: int) -> None:
 FLOWS = (flows(READING), st.sampled_from(SCHEMAS), st.integers(0, 999))
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(*FLOWS)
 def test_answers_that_satisfy_their_contracts_are_not_wrong_usage(drawn: list[Json], schema: Json, seed: int) -> None:
     check(drawn, schema, seed)
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(flows(EXACT), st.integers(0, 999))
 def test_no_step_fails_by_answers_that_satisfy_their_contracts(drawn: list[Json], seed: int) -> None:
     answering = Answering(Random(seed))

@@ -1,4 +1,7 @@
-"""Runs that are repeated: what is asked again, what it remembers, what the workspace holds."""
+"""Runs that are repeated: what is asked again, what it remembers, what the workspace holds.
+
+Costs: each case is a run and its repetition.
+"""
 
 from __future__ import annotations
 

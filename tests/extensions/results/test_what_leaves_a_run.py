@@ -1,4 +1,7 @@
-"""A run in a repository with a clean status: its branch has the files that roles wrote, and nothing else."""
+"""A run in a repository with a clean status: its branch has the files that roles wrote, and nothing else.
+
+Costs: real runs in repositories, two of them with tests.
+"""
 
 from __future__ import annotations
 

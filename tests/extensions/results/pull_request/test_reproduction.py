@@ -1,4 +1,7 @@
-"""The commands of "How to reproduce" run as printed in another checkout, and do what the run did."""
+"""The commands of "How to reproduce" run as printed in another checkout, and do what the run did.
+
+Costs: the printed commands run in shells, in other checkouts.
+"""
 
 from __future__ import annotations
 
