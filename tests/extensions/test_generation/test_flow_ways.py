@@ -66,8 +66,12 @@ def walk(folder: Path, results: Results, **inputs: object) -> Walked:
     plays = {"test_planner": checks["plan"], "test_developer": [develop], "test_developer_2": [develop]}
     script = Script(folder, plays, checks, computed=["testgen_state"])
     given = {"file": "one.py", "module": "one", "tests": "tests/test_one.py", "mutation": False, **inputs}
-    team = shipped_team("testgen-rounds")
-    return script.walk_loaded("testgen-rounds", *team, given, contracts=team.contracts)
+    return played("testgen-rounds", script, given)
+
+
+def played(name: str, script: Script, inputs: Record) -> Walked:
+    team = shipped_team(name)
+    return script.walk_loaded(name, *team, inputs, contracts=team.contracts)
 
 
 def way(walked: Walked) -> str:
@@ -219,7 +223,31 @@ def test_missing_tests_and_assertions_are_in_the_next_prompt(tmp_path: Path) -> 
 
 def test_plan_that_does_not_match_its_schema_is_refused() -> None:
     """Unknown fields are dropped."""
-    (schema,) = (role.output_schema for role in shipped_team("testgen-rounds").catalog.roles if role.name == "test_planner")
+    (schema,) = (
+        role.output_schema for role in shipped_team("testgen-rounds").catalog.roles if role.name == "test_planner"
+    )
     assert "target" in read_reply(json.dumps({"plan": [{**P1, "target": 1}]}), schema).problem
     reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)
     assert (reply.handoff, reply.corrections) == ({"plan": [P1]}, ("$.plan[0].colour dropped",))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "exit_code"),
+    [("incomplete", "incomplete", 1), ("suspected bugs", "suspected_bugs", 1), ("success", "success", 0)],
+)
+def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
+    tmp_path: Path, verdict: str, outcome: str, exit_code: int
+) -> None:
+    """The steps of ``testgen`` only measure: the last one judges, and says so."""
+    file = {"file": "a.py", "module": "a", "tests": "tests/test_a.py", "problem": ""}
+    checks = {
+        "files": [{"status": "found", "reason": "", "files": [file, file]}],
+        "rounds/source": USUAL["source"],
+        "finish": [{"status": "failed", "reason": "1 failed", "files": []}],
+        "mutants": [{"status": "timed out", "reason": ""}],
+        "results": [{"status": verdict, "reason": "a.py: incomplete", "bugs": [], "results": []}],
+    }
+    script = Script(tmp_path, {"test_planner": [{"plan": []}]}, checks, computed=["testgen_state"])
+    walked = played("testgen", script, {"target": "a.py"})
+    assert [step for step in walked.path if "/" not in step] == ["files", "rounds", "finish", "mutants", "results"]
+    assert (walked.ending.outcome, walked.ending.exit_code) == (outcome, exit_code), walked.ending
