@@ -38,6 +38,8 @@ pytestmark = pytest.mark.real
 EDITS_PER_PROJECT = 10
 LOOKS, WRITES, SUBMITS = re.compile(r"\bLOOK\b"), re.compile(r"\bWRITE (\S+)"), re.compile(r"\bSUBMIT (\S+)")
 """What a role's prompt lets the model do: run a command, write a file by a command, submit a file."""
+NOT_SHOWN = ("shell_environment_policy.set.", "permissions.")
+"""Settings that differ in every run, and those that name every folder of the machine that nobody may write."""
 SECONDS = re.compile(r'(\\"seconds\\": )[\d.]+')
 """How long a check of an incoming handoff took, which differs in every run."""
 
@@ -57,7 +59,7 @@ class PureModel:
         folder, writes = Path(turn.shown["cwd"]), WRITES.search(turn.prompt)
         if looks := writes or LOOKS.search(turn.prompt):
             yield {"type": "commandExecution", "id": "c", "command": "look"}
-        argv = [each for each in turn.shown["argv"] if not each.startswith("shell_environment_policy.set.")]
+        argv = [each for each in turn.shown["argv"] if not each.startswith(NOT_SHOWN)]
         shown = self.named(json.dumps({**turn.shown, "argv": argv}))
         earlier = [self.keys[each] for each in turn.thread.ends]
         given = json.dumps([SECONDS.sub(r"\g<1>0", shown), earlier, _seen(folder) if looks else {}], sort_keys=True)
