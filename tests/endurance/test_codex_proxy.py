@@ -69,12 +69,3 @@ def test_it_ends_with_codex_and_has_its_exit_code(tmp_path: Path, end: str) -> N
         bring_about(process)
         assert process.wait(SECONDS) in codes
         assert processes_of(tmp_path) == []
-
-
-def test_seed_has_the_same_in_store_whenever_it_is_asked() -> None:
-    one, again, other = (Case("cruel", seed).fates("judge.1") for seed in (1, 1, 2))
-    numbers = range(1, 500)
-    deeds = [[fates("in", number, "any").deeds for number in numbers] for fates in (one, again, other)]
-    assert deeds[0] == deeds[1]
-    assert deeds[0] != deeds[2]
-    assert again("in", 7, "any").chance.random() == one("in", 7, "any").chance.random()

@@ -66,9 +66,10 @@ class System:
         return routes_of(*shipped_team(self.flow)[0].values()).difference(*(walked.routes for walked in walks))
 
     def _walk(self, case: Case, folder: Path) -> Walked:
-        flows, catalog = shipped_team(case.flow)
-        checks, plays = {**self._results(flows[case.flow]), **case.checks}, {**self.plays, **case.plays}
-        return Script(folder, plays, checks, case.answers).walk_loaded(case.flow, flows, catalog, case.inputs)
+        team = shipped_team(case.flow)
+        checks, plays = {**self._results(team.flows[case.flow]), **case.checks}, {**self.plays, **case.plays}
+        script = Script(folder, plays, checks, case.answers)
+        return script.walk_loaded(case.flow, *team, case.inputs, contracts=team.contracts)
 
     def _results(self, flow: FlowSpec) -> Results:
         called = {step.id: self.checks[step.call] for step in flow.steps if step.call}

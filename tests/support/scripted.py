@@ -140,8 +140,8 @@ class Script:
     """``plays``: what each role answers, by the number of the ask; the last one answers all further asks.
 
     ``checks``: what each check returns, by its step as in `Walked.path`, and by the number of its call in the same way.
-    Without an entry, a check that only computes its result is carried out. ``merges``: what merging a copy results in,
-    likewise by step, by default without conflicts.
+    Without an entry, a check of ``computed``, which only computes its result, is carried out. ``merges``: what merging
+    a copy results in, likewise by step, by default without conflicts.
     ``answers``: to the reviews, in order, each as in `Said`; nobody is present after the last one. In a mapping, those
     to the reviews of each step, like ``checks``.
     ``finishing``: the roles that may say DONE. ``judged``: answers that later steps cannot use are refused.
@@ -155,6 +155,7 @@ class Script:
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
     judged: bool = False
+    computed: Collection[str] = COMPUTED
     journal: Journal = field(default_factory=Journal)
     asks: list[Ask] = field(default_factory=list)
     _routes: set[str] = field(default_factory=set)
@@ -178,9 +179,15 @@ class Script:
         return load_team("own", team.folder / "roles")
 
     def walk_loaded(
-        self, name: str, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, inputs: Json | None, cycles: int = 1
+        self,
+        name: str,
+        flows: Mapping[str, FlowSpec],
+        catalog: RoleSpecCatalog,
+        inputs: Json | None,
+        cycles: int = 1,
+        contracts: Contracts | None = None,
     ) -> Walked:
-        """Walk the flow ``name`` of ``flows``, which hold those that it calls."""
+        """Walk the flow ``name`` of ``flows``, which hold those that it calls. ``contracts``: theirs, if known."""
         given = flows[name].resolve_inputs(inputs or {})
         limits = terms(RunOptions(cycles=cycles, repair_attempts=0, run_tests=False))
         bound = cache(lambda most: walk_bound(flows, name, catalog, limits, given))
@@ -188,7 +195,7 @@ class Script:
         events, published = EventLog(folder.events_path, folder.redact), list[Json]()
         events.subscribe(published.append)
         services = _Services(lambda: catalog, folder, events, WorkClock(0.0), self._person)
-        run = self._resources(services, contracts_of(flows, name, catalog))
+        run = self._resources(services, contracts or contracts_of(flows, name, catalog))
         called, new = CallableFlows(flows, bound), partial(new_state, flows[name], "reach it", given, cycles)
         durable = DurableRun(called, new(), run)
         with self._patched(), closing(events):
@@ -254,7 +261,7 @@ class Script:
 
     def _check(self, run: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
         step, name = _without_numbers(unit.key), unit.step.check or ""
-        if step not in self.checks and name in COMPUTED:
+        if step not in self.checks and name in self.computed:
             return self._computed(name, options)
         self._checked[step] += 1
         result = _nth(self.checks[step], self._checked[step])

@@ -134,7 +134,7 @@ class ScriptedChild:
         self._model_answer, self._argv = answer, launch.argv
         self._home = Path(launch.environment["CODEX_HOME"])
         settings = "\n".join(launch.argv)
-        (self._provider,) = PROVIDER.findall(settings)[-1:]
+        self._provider = ["", *PROVIDER.findall(settings)][-1]
         self._model = ["its own", *MODEL.findall(settings)][-1]
         self._threads: dict[str, Thread] = {}
         self._turns: dict[str, Turn] = {}

@@ -1,6 +1,6 @@
 """Every edge of the flow ``testgen-rounds`` is walked: the shipped YAML and the real check, with scripted figures.
 
-No process is started. The sections are those of the diagrams that the system was drawn from: 1 the planner, 2 the
+The sections are those of the diagrams that the system was drawn from: 1 the planner, 2 the
 developer, 4 one developer, 5 the duel; 3, the executor, is in the tests of the check ``coverage``.
 """
 
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, StepSpec, render
-from codex_multi_role.catalog.flow_spec import step_place, ways_out
-from codex_multi_role.extensions.test_generation.testgen_state import advance_state
-from codex_multi_role.flow import End, FlowState, after, new_state
+from codex_multi_role.errors import RoleFailed
 from codex_multi_role.replies import read_reply
-from tests.support.checks import MakeContext
+from codex_multi_role.steps.ask import Ask
 from tests.support.generation import item
 from tests.support.paths import shipped_team
+from tests.support.scripted import Script, Walked, routes_of
 from tests.support.teams import Record
 
+MODE = re.compile("from scratch|Improve|MODE: (.*)")
 P1 = item("P1", "1")
 CODE = "def test_p1_one():\n    assert one() == 1\n"
 FILE = {"path": "tests/test_one.py", "content": CODE}
@@ -41,62 +41,61 @@ MERGED = {**SCORE, "status": "merged", "reason": "", "files": [FILE], "candidate
 NOT_MERGED = {"status": "timed out", "reason": "too slow"}
 
 
-def candidates(*measured: Record | None) -> Record:
-    """The answers of both developers; None if a developer has none."""
-    own = {"developer": "test_developer", "code": CODE, "copy": "candidates.1.0"}
-    none = {"status": "failed", "error": "no"}
-    results = [{"vars": own, "steps": {"write": FILE, "execute": each}} if each else none for each in measured]
-    return {"results": results, "failed": measured.count(None)}
+Results = Mapping[str, Sequence[Any]]
 
 
-@dataclass
-class Script:
-    """What the steps come to: of those that vary one result per visit, the last one for all further visits.
+def walk(folder: Path, results: Results, **inputs: object) -> Walked:
+    """``results``: by step, of those that vary one per visit, the last one for all further visits.
 
-    ``way``: the steps that were taken, with the mode in which a role was asked, and the end.
-    ``prompts``: of the roles that were asked.
+    Of ``candidates``, what the tests of both developers come to; None if one has no answer.
     """
+    pairs = results.get("candidates", [(GREEN, HALF)])
 
-    results: Mapping[str, list[Record]]
-    context: MakeContext
-    way: list[str] = field(default_factory=list)
-    prompts: list[str] = field(default_factory=list)
+    def measured(key: str) -> Record | None:
+        _, visit, index = key.partition("/")[0].split(".")
+        found: Record | None = pairs[min(int(visit), len(pairs)) - 1][int(index)]
+        return found
 
-    def walk(self, flow: FlowSpec, **inputs: object) -> FlowState:
-        given = {"file": "one.py", "module": "one", "tests": "tests/test_one.py", "mutation": False, **inputs}
-        state = new_state(flow, "goal", flow.resolve_inputs(given), 1)
-        step = flow.steps[0]
-        while True:
-            visit = state.enter(step.id)
-            state.leave(step.id, self._result(step, state, visit))
-            state.set_vars(step, step_place(flow, flow.steps.index(step)))
-            move = after(flow, step, state)
-            if isinstance(move, End):
-                self.way.append(f"{move.outcome}/{move.exit_code}")
-                return state
-            step = move.step
+    def develop(asked: Ask) -> Record | RoleFailed:
+        is_missing = asked.unit.startswith("candidates") and measured(asked.unit) is None
+        return RoleFailed("no", "bad_request") if is_missing else {"code": CODE}
 
-    def _result(self, step: StepSpec, state: FlowState, visit: int) -> Record:
-        context = {**state.context(), "developer": "test_developer"}
-        options: Record = render(step.with_, context, step.id)
-        prompt = render(step.prompt, context, step.id) or options.get("prompt", "")
-        asked = re.search("from scratch|Improve|MODE: (.*)", str(prompt))
-        self.way.append(f"{step.id}:{asked[1] or asked[0].split()[-1]}" if asked else step.id)
-        self.prompts += [str(prompt)] if asked else []
-        if step.check == "testgen_state":
-            return advance_state(self.context({}, **options))
-        results = self.results.get(step.id) or USUAL[step.id]
-        return results[min(visit, len(results)) - 1]
+    checks: dict[str, Sequence[Any]] = {**USUAL, **results}
+    checks |= {f"candidates/{name}": checks[name] for name in ("source", "write")}
+    checks["candidates/execute"] = [lambda unit: measured(unit.key)]
+    plays = {"test_planner": checks["plan"], "test_developer": [develop], "test_developer_2": [develop]}
+    script = Script(folder, plays, checks, computed=["testgen_state"])
+    given = {"file": "one.py", "module": "one", "tests": "tests/test_one.py", "mutation": False, **inputs}
+    return played("testgen-rounds", script, given)
+
+
+def played(name: str, script: Script, inputs: Record) -> Walked:
+    team = shipped_team(name)
+    return script.walk_loaded(name, *team, inputs, contracts=team.contracts)
+
+
+def way(walked: Walked) -> str:
+    """The steps that were taken, with the mode in which a role was asked, and the end."""
+    asked = {tuple(ask.unit.partition("/")[0].split(".")[:2]): MODE.search(ask.task) for ask in walked.asks}
+    visits, steps = Counter[str](), list[str]()
+    for step in (each for each in walked.path if "/" not in each):
+        visits[step] += 1
+        mode = asked.get((step, str(visits[step])))
+        steps.append(f"{step}:{mode[1] or mode[0].split()[-1]}" if mode else step)
+    return f"{' '.join(steps)} {walked.ending.outcome}/{walked.ending.exit_code}"
+
+
+def rounds(walked: Walked) -> list[Record]:
+    found: list[Record] = walked.state.vars["state"]["rounds"]
+    return found
 
 
 USUAL: dict[str, list[Record]] = {
     "source": [{"status": "read", "content": "def one():\n    return 1\n"}],
     "plan": [{"plan": [P1]}],
-    "develop": [{"code": CODE}],
     "write": [{"status": "written", **FILE}],
     "execute": [GREEN],
     "mutants": [SCORE],
-    "candidates": [candidates(GREEN, HALF)],
     "take": [{"status": "merged"}],
 }
 PLAN, MORE = "source plan:scratch merge_plan", "plan:Improve merge_plan develop:append"
@@ -106,7 +105,7 @@ DUEL: Record = {"duel": True}
 MERGES: Record = {"duel": True, "mutation": True}
 SCORED: Record = {"mutation": True, "target_mutation_score": 60}
 # sections and case: inputs, results other than the usual ones, the way
-WAYS: dict[str, tuple[Record, Mapping[str, list[Record]], str]] = {
+WAYS: dict[str, tuple[Record, Results, str]] = {
     "no Python": ({"problem": "too large"}, {}, "source not_python/1"),
     "1 no item": ({}, {"plan": [{"plan": ["x"]}]}, f"{PLAN} no_plan/1"),
     "1 2 4.4 at once": ({}, {}, f"{FIRST} {REST} judge success/0"),
@@ -129,79 +128,66 @@ WAYS: dict[str, tuple[Record, Mapping[str, list[Record]], str]] = {
         f"{FIRST} {REST} mutants judge {MORE} {REST} mutants judge timeout/1",
     ),
     "5.4 winner": (DUEL, {}, f"{PAIR} take judge success/0"),
-    "5.1": ({**DUEL, "max_iterations": 1}, {"candidates": [candidates(CRASH, FAILS)]}, f"{PAIR} take judge timeout/1"),
+    "5.1": ({**DUEL, "max_iterations": 1}, {"candidates": [(CRASH, FAILS)]}, f"{PAIR} take judge timeout/1"),
     "5.2": (
         DUEL,
-        {"candidates": [candidates(FAILS, FAILS), candidates(GREEN, GREEN)]},
+        {"candidates": [(FAILS, FAILS), (GREEN, GREEN)]},
         f"{PAIR} take judge candidates:fix compare take judge success/0",
     ),
     "5.3": (
         DUEL,
-        {"candidates": [candidates(HALF, HALF), candidates(GREEN, GREEN)]},
+        {"candidates": [(HALF, HALF), (GREEN, GREEN)]},
         f"{PAIR} take judge {LATER} take judge success/0",
     ),
     "5 merged": (MERGES, {"merge": [MERGED]}, f"{PAIR} merge execute weigh judge success/0"),
     "5 not merged": (MERGES, {"merge": [NOT_MERGED]}, f"{PAIR} merge take judge success/0"),
-    "5 one crashes": (MERGES, {"candidates": [candidates(CRASH, GREEN)]}, f"{PAIR} take judge success/0"),
-    "5 one answer": (MERGES, {"candidates": [candidates(None, GREEN)]}, f"{PAIR} take judge success/0"),
-    "5 no answer": (DUEL, {"candidates": [candidates(None, None)]}, f"{PAIR} no_candidate/1"),
+    "5 one crashes": (MERGES, {"candidates": [(CRASH, GREEN)]}, f"{PAIR} take judge success/0"),
+    "5 one answer": (MERGES, {"candidates": [(None, GREEN)]}, f"{PAIR} take judge success/0"),
+    "5 no answer": (DUEL, {"candidates": [(None, None)]}, f"{PAIR} no_candidate/1"),
     "5 conflict": (DUEL, {"take": [{"status": "conflicts"}]}, f"{PAIR} take conflicts/1"),
 }
 
 
-@pytest.fixture(scope="module")
-def flow() -> FlowSpec:
-    return shipped_team("testgen-rounds").flows["testgen-rounds"]
+WALKED: dict[str, Walked] = {}
+"""By case, what this process has walked."""
 
 
-def way(case: str, flow: FlowSpec, context: MakeContext) -> list[str]:
+def walked(case: str, folder: Path) -> Walked:
     inputs, results, _ = WAYS[case]
-    script = Script(results, context)
-    script.walk(flow, **inputs)
-    return script.way
+    if case not in WALKED:
+        WALKED[case] = walk(folder, results, **inputs)
+    return WALKED[case]
 
 
 @pytest.mark.parametrize("case", WAYS)
-def test_results_decide_the_way(case: str, flow: FlowSpec, make_context: MakeContext) -> None:
-    assert " ".join(way(case, flow, make_context)) == WAYS[case][-1]
+def test_results_decide_the_way(case: str, tmp_path: Path) -> None:
+    assert way(walked(case, tmp_path)) == WAYS[case][-1]
 
 
-def test_no_edge_of_the_flow_is_left_out(flow: FlowSpec, make_context: MakeContext) -> None:
-    edges = {
-        (step.id, route.to or f"{route.end}/{route.exit or 0}")
-        for index, step in enumerate(flow.steps)
-        for route in ways_out(flow, index)
-    }
-    ways = [[step.partition(":")[0] for step in way(case, flow, make_context)] for case in WAYS]
-    assert {edge for each in ways for edge in pairwise(each)} == edges
+def test_no_edge_of_the_flow_is_left_out(tmp_path: Path) -> None:
+    taken = {route for case in WAYS for route in walked(case, tmp_path / case).routes}
+    assert routes_of(shipped_team("testgen-rounds").flows["testgen-rounds"]) - taken == set()
 
 
-def test_reason_against_a_merge_is_that_of_its_round(flow: FlowSpec, make_context: MakeContext) -> None:
-    script = Script(
-        {"merge": [NOT_MERGED], "candidates": [candidates(HALF, HALF), candidates(CRASH, GREEN)]}, make_context
-    )
-    rounds = script.walk(flow, **MERGES).vars["state"]["rounds"]
-    assert [each["chosen"]["not_merged"] for each in rounds] == ["too slow", ""]
+def test_reason_against_a_merge_is_that_of_its_round(tmp_path: Path) -> None:
+    walked = walk(tmp_path, {"merge": [NOT_MERGED], "candidates": [(HALF, HALF), (CRASH, GREEN)]}, **MERGES)
+    assert [each["chosen"]["not_merged"] for each in rounds(walked)] == ["too slow", ""]
 
 
-def test_mutants_of_an_earlier_round_do_not_count(flow: FlowSpec, make_context: MakeContext) -> None:
-    script = Script({"execute": [HALF, GREEN]}, make_context)
-    rounds = script.walk(flow, mutation=True).vars["state"]["rounds"]
-    assert [each["mutation_score"] for each in rounds] == [50.0, None]
+def test_mutants_of_an_earlier_round_do_not_count(tmp_path: Path) -> None:
+    walked = walk(tmp_path, {"execute": [HALF, GREEN]}, mutation=True)
+    assert [each["mutation_score"] for each in rounds(walked)] == [50.0, None]
 
 
-def test_plan_keeps_its_items_and_reports_refused_ones(flow: FlowSpec, make_context: MakeContext) -> None:
-    script = Script({"plan": [{"plan": [P1]}, {"plan": [P1, item("P2", "2")]}], "execute": [HALF, GREEN]}, make_context)
-    state = script.walk(flow)
+def test_plan_keeps_its_items_and_reports_refused_ones(tmp_path: Path) -> None:
+    state = walk(tmp_path, {"plan": [{"plan": [P1]}, {"plan": [P1, item("P2", "2")]}], "execute": [HALF, GREEN]}).state
     merged = state.steps["merge_plan"].output
     assert [each["id"] for each in state.vars["state"]["plan"]] == ["P1", "P2"]
     assert (merged["added"], [each["reason"] for each in merged["refused"]]) == (["P2"], ["the id P1 is taken"])
 
 
-def test_results_of_a_round_are_in_the_next_prompt(flow: FlowSpec, make_context: MakeContext) -> None:
-    script = Script({"execute": [CRASH, FAILS, GREEN]}, make_context)
-    script.walk(flow)
-    _, _, crashed, failed = script.prompts
+def test_results_of_a_round_are_in_the_next_prompt(tmp_path: Path) -> None:
+    _, _, crashed, failed = (ask.task for ask in walk(tmp_path, {"execute": [CRASH, FAILS, GREEN]}).asks)
     assert "MODE: syntax" in crashed
     assert "REPORT:\nline 1\n" in crashed
     assert "MODE: fix" in failed
@@ -209,40 +195,59 @@ def test_results_of_a_round_are_in_the_next_prompt(flow: FlowSpec, make_context:
     assert f"TESTS SO FAR:\n{CODE}" in failed
 
 
-def test_developer_that_gives_in_is_told_to_restore_the_assertion(flow: FlowSpec, make_context: MakeContext) -> None:
+def test_developer_that_gives_in_is_told_to_restore_the_assertion(tmp_path: Path) -> None:
     asserts = ({**FILE, "status": "written", "content": CODE.replace("== 1", f"== {value}")} for value in (1, 2, 1))
     fails = {**FAILS, "failures": [{"test": "tests.test_one::test_p1_one", "message": "2 == 1"}]}
-    script = Script({"write": [*asserts], "execute": [fails, GREEN, GREEN]}, make_context)
-    rounds = script.walk(flow).vars["state"]["rounds"]
-    assert [each["status"] for each in rounds] == ["kept", "rolled back", "kept"]
-    assert "Restore them" in script.prompts[-1]
+    walked = walk(tmp_path, {"write": [*asserts], "execute": [fails, GREEN, GREEN]})
+    assert [each["status"] for each in rounds(walked)] == ["kept", "rolled back", "kept"]
+    assert "Restore them" in walked.asks[-1].task
 
 
-def test_what_is_not_reached_is_in_the_next_plan(flow: FlowSpec, make_context: MakeContext) -> None:
+def test_what_is_not_reached_is_in_the_next_plan(tmp_path: Path) -> None:
     plans: list[Record] = [{"plan": [P1]}, {"plan": [item("P2", "2")]}]
-    script = Script({"plan": plans, "execute": [HALF, GREEN]}, make_context)
-    script.walk(flow, mutation=True)
-    replan, append = script.prompts[2:4]
+    asks = walk(tmp_path, {"plan": plans, "execute": [HALF, GREEN]}, mutation=True).asks
+    replan, append = (ask.task for ask in asks[2:4])
     for words in ("one.py: lines 2", "Coverage: 50.0 %", CODE, "def one():", "SURVIVING MUTANTS", "line 1:\n-1\n+2"):
         assert words in replan
     assert "MODE: append" in append
     assert "for the items P2." in append
 
 
-def test_missing_tests_and_assertions_are_in_the_next_prompt(flow: FlowSpec, make_context: MakeContext) -> None:
+def test_missing_tests_and_assertions_are_in_the_next_prompt(tmp_path: Path) -> None:
     idle = {**FILE, "status": "written", "content": "def test_p1_one():\n    one()\n"}
     both = {**FILE, "status": "written", "content": CODE + CODE.replace("p1", "p2")}
-    script = Script({"plan": [{"plan": [P1, item("P2", "2")]}], "write": [idle, both]}, make_context)
-    script.walk(flow)
-    fix = script.prompts[2]
+    fix = walk(tmp_path, {"plan": [{"plan": [P1, item("P2", "2")]}], "write": [idle, both]}).asks[2].task
     assert "write one for each: P2" in fix
     assert "make each assert what the plan expects: test_p1_one" in fix
 
 
 def test_plan_that_does_not_match_its_schema_is_refused() -> None:
     """Unknown fields are dropped."""
-    catalog = shipped_team("testgen-rounds").catalog
-    (schema,) = (role.output_schema for role in catalog.roles if role.name == "test_planner")
+    (schema,) = (
+        role.output_schema for role in shipped_team("testgen-rounds").catalog.roles if role.name == "test_planner"
+    )
     assert "target" in read_reply(json.dumps({"plan": [{**P1, "target": 1}]}), schema).problem
     reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)
     assert (reply.handoff, reply.corrections) == ({"plan": [P1]}, ("$.plan[0].colour dropped",))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "exit_code"),
+    [("incomplete", "incomplete", 1), ("suspected bugs", "suspected_bugs", 1), ("success", "success", 0)],
+)
+def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
+    tmp_path: Path, verdict: str, outcome: str, exit_code: int
+) -> None:
+    """The steps of ``testgen`` only measure: the last one judges, and says so."""
+    file = {"file": "a.py", "module": "a", "tests": "tests/test_a.py", "problem": ""}
+    checks = {
+        "files": [{"status": "found", "reason": "", "files": [file, file]}],
+        "rounds/source": USUAL["source"],
+        "finish": [{"status": "failed", "reason": "1 failed", "files": []}],
+        "mutants": [{"status": "timed out", "reason": ""}],
+        "results": [{"status": verdict, "reason": "a.py: incomplete", "bugs": [], "results": []}],
+    }
+    script = Script(tmp_path, {"test_planner": [{"plan": []}]}, checks, computed=["testgen_state"])
+    walked = played("testgen", script, {"target": "a.py"})
+    assert [step for step in walked.path if "/" not in step] == ["files", "rounds", "finish", "mutants", "results"]
+    assert (walked.ending.outcome, walked.ending.exit_code) == (outcome, exit_code), walked.ending
