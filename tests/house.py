@@ -95,8 +95,8 @@ FIGURES = (
 def count() -> dict[str, int]:
     """Every figure of `FIGURES`, by its name. Rooms that import each other in a circle raise `graphlib.CycleError`."""
     texts = _texts()
-    core = {name: text for name, text in texts.items() if not f"{name}.".startswith(f"{EXTENSIONS}.")}
-    trees = {name: ast.parse(text) for name, text in texts.items()}
+    core = {name: texts[name] for name in core_trees()}
+    trees = _trees()
     classes = [node for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)]
     extensions = {folder.name: _lines(file.read_text() for file in folder.rglob("*.py")) for folder in _extensions()}
     project = tomllib.loads((TOP / "pyproject.toml").read_text())
@@ -111,7 +111,7 @@ def count() -> dict[str, int]:
         "lines of the tests": _lines(file.read_text() for file in (TOP / "tests").rglob("*.py")),
         "lines of the extension machines": extensions.pop("machines"),
         "lines of any other extension": max(extensions.values()),
-        "names that extensions register, in the core": len(registered_names.places()),
+        "names that extensions register, in the core": len(registered_names.places(core_trees())),
         "imports that a rule excuses": sum(
             len(each.get("ignore_imports", ())) for each in project["tool"]["importlinter"]["contracts"]
         ),
@@ -122,6 +122,11 @@ def count() -> dict[str, int]:
         "class names that stand twice": sum(n > 1 for n in Counter(each.name for each in classes).values()),
         "modules that name `sys.executable`": sum("sys.executable" in text for text in texts.values()),
     }
+
+
+def core_trees() -> dict[str, ast.Module]:
+    """The syntax tree of each module of the core by its dotted name."""
+    return {name: tree for name, tree in _trees().items() if not f"{name}.".startswith(f"{EXTENSIONS}.")}
 
 
 def with_figures(text: str) -> str:
@@ -145,6 +150,11 @@ def _texts() -> Mapping[str, str]:
     """The source of each module by its dotted name."""
     files = (TOP / PACKAGE).rglob("*.py")
     return {_dotted(file.relative_to(TOP)): file.read_text() for file in files}
+
+
+@cache
+def _trees() -> Mapping[str, ast.Module]:
+    return {name: ast.parse(text) for name, text in _texts().items()}
 
 
 def _dotted(file: Path) -> str:

@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -44,19 +44,15 @@ OTHER_MEANINGS = {
 """What words that are also registered names mean in the core. As flags, and as commands, they count all the same."""
 
 
-def places() -> list[str]:
-    """``file:line: name`` of each registered name in the core, and of each module of an extension."""
-    return [
-        f"{file.relative_to(TOP)}:{line}: {name}"
-        for file in sorted(PACKAGE.rglob("*.py"))
-        if EXTENSIONS not in file.parents
-        for line, name in sorted(_names_in(ast.parse(file.read_text())))
-    ]
+def places(core: Mapping[str, ast.Module]) -> list[str]:
+    """``module:line: name`` of each registered name in these modules, and of each module of an extension."""
+    return [f"{module}:{line}: {name}" for module, tree in core.items() for line, name in sorted(names_in(tree))]
 
 
-def _names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    comments = _comments(tree)
-    for node in ast.walk(tree):
+def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    nodes = [*ast.walk(tree)]
+    comments = _comments(nodes)
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments:
             told = [node.value] if node.value in _words() else _in_text().findall(node.value)
             yield from ((node.lineno, name) for name in told)
@@ -65,22 +61,25 @@ def _names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield getattr(node, "lineno", 0), name
 
 
-def _comments(tree: ast.Module) -> set[int]:
+def _comments(nodes: Iterable[ast.AST]) -> set[int]:
     """The strings that say something to readers of the code, except where ``--help`` prints them."""
-    printed = {
+    found = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return found - {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.FunctionDef)
         and isinstance(node.body[0], ast.Expr)
         and any("command(" in ast.unparse(each) for each in node.decorator_list)
     }
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} - printed
 
 
-def _identifiers(node: ast.AST) -> Iterator[str]:
-    for field in ("id", "attr", "arg", "name"):
-        if isinstance(name := getattr(node, field, None), str) and not isinstance(node, ast.alias):
-            yield name
+def _identifiers(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+    return ()
 
 
 @cache
@@ -96,11 +95,11 @@ def _words() -> frozenset[str]:
 def _in_text() -> re.Pattern[str]:
     """What stands for itself within a longer text: flags, commands, words of the database, and names of two words."""
     commands = "|".join(map(re.escape, sorted(_groups().get(f"{GROUP}commands", ()))))
-    words = {each for each in _words() if re.search(r"[_.]", each)} | _packages() | DATABASE | {*_flags()}
-    words -= OTHER_MEANINGS.keys()
-    others = "|".join(map(re.escape, sorted(words)))
+    exact = {each for each in _words() if re.search(r"[_.]", each)} | {*_flags()}
+    others = "|".join(map(re.escape, sorted(exact - OTHER_MEANINGS.keys())))
+    database = "|".join(map(re.escape, sorted((_packages() | DATABASE) - OTHER_MEANINGS.keys())))
     typed = rf"(?:(?<=codex-multi-role )|(?<=`))(?:{commands})(?=[ `\n])"
-    return re.compile(rf"{typed}|(?<![\w-])(?:{others}|extensions\.\w+)(?![\w-])")
+    return re.compile(rf"{typed}|(?<![\w-])(?:{others}|extensions\.\w+|(?i:{database}))(?![\w-])")
 
 
 def _flags() -> Iterator[str]:
@@ -135,4 +134,6 @@ def _packages() -> frozenset[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{each}\n" for each in places())
+    from tests.house import core_trees
+
+    sys.stdout.writelines(f"{each}\n" for each in places(core_trees()))

@@ -54,8 +54,8 @@ TASK_SECONDS = 10.0
 def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (default: the latest run), from any terminal.
 
-    A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`. A run
-    on workers is resumed by one of them.
+    A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`; one
+    elsewhere is resumed there.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
     """Reject the open question of RUN (default: the latest run), from any terminal.
 
     This does not end the run: the flow defines what follows. A parked run continues with --resume, or with
-    `codex-multi-role resume`. A run on workers is resumed by one of them.
+    `codex-multi-role resume`; one elsewhere is resumed there.
 
     \b
     Examples:
@@ -161,8 +161,7 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 def pause(run: str, runs_dir: Path, quiet: bool) -> None:
     """Park RUN (default: the latest run) once the turns at work have ended. `resume` continues it.
 
-    Does not wait for that; `watch` shows it. A run that waits for a worker does not start: `cancel` takes it out of its
-    queue.
+    Does not wait for that; `watch` shows it. A run elsewhere that nobody works on yet is not paused: `cancel` it.
 
     \b
     Examples:

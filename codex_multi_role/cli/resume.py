@@ -62,7 +62,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     A run remembers its options. Options given here, as flags or in the environment, replace them from now on; -i and
     -c add to them. codex-multi-role.yaml does not change them.
 
-    A run on workers goes back to its queue, and is shown as by `watch`: Ctrl-C stops watching, not the run.
+    A run elsewhere continues there, and is shown as by `watch`: Ctrl-C stops watching, not the run.
 
     \b
     Examples:
@@ -163,9 +163,7 @@ def resume_run(ctx: click.Context, folder: RunFolder, changes: ResumeKeywords) -
 def _resume_remote(ctx: click.Context, found: RemoteRun, changes: Mapping[str, Any]) -> None:
     """Enqueue the run, show it until it ends, and exit with its code."""
     if ctx.params["wait"]:
-        raise UsageError(
-            "--wait cannot be used for a run on workers", "They resume it by themselves when the limit is reset."
-        )
+        raise UsageError("--wait cannot be used for a run elsewhere", "It continues by itself when the limit is reset.")
     found.resume(changes)
     folder, progress = view_run(ctx, found)
     report_and_exit(ctx, recorded_report(folder), progress)

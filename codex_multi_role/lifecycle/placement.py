@@ -1,4 +1,4 @@
-"""What a worker adds to a run that its process works on."""
+"""What is added to a run that belongs to another place, by the process there that works on it."""
 
 from __future__ import annotations
 

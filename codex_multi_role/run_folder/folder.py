@@ -26,7 +26,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from heapq import nlargest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
@@ -52,6 +52,8 @@ RELOADED = "reloaded_"
 """Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run elsewhere: what is only known there."""
+PLACES: Registry[Any] = Registry("place of runs", "codex_multi_role.runs", {})
+"""The finders of `run_additions`, whose ``arguments`` name the place of a run from what it has under `SHARED`."""
 ROLE_PREFIX = "role-"
 OWN_NAMES = frozenset(
     {
@@ -207,16 +209,6 @@ def instance_in(folder: str) -> str:
     """Whose folder it is: the inverse of `RunFolder.role_path`."""
     inner = folder.removeprefix(ROLE_PREFIX)
     return inner if inner != folder and _is_taken(inner) else folder
-
-
-class PlaceOfRuns(Protocol):
-    """Another place of runs, that an extension registers."""
-
-    def arguments(self, shared: Mapping[str, Any], /) -> Sequence[str]:
-        """The option that names the place, from what a run there has under `SHARED`."""
-
-
-PLACES: Registry[PlaceOfRuns] = Registry("place of runs", "codex_multi_role.runs", {})
 
 
 def command_line(*words: str, runs_dir: Path | None = None, place: Sequence[str] = ()) -> str:

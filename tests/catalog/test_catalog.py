@@ -6,6 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.registry import hint
 from tests.support.catalogs import TWO_ROLES, Write, message_at
 from tests.support.wrong_values import rows_of
 
@@ -27,7 +28,7 @@ def test_folder_is_its_catalog_file(tmp_path: Path, write: Write) -> None:
 def test_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match=r"holds no catalog\.yaml") as caught:
         RoleSpecCatalog.load(tmp_path)
-    assert "init" in caught.value.hint
+    assert caught.value.hint == hint("no_catalog", "Write one, or name another folder with --roles.")
     with pytest.raises(DefinitionError, match="No such file"):
         RoleSpecCatalog.load(tmp_path / "nowhere")
     with pytest.raises(DefinitionError, match="File name too long"):

@@ -45,6 +45,7 @@ def test_question_is_shown_with_its_commands_until_it_is_answered() -> None:
     assert "Ship it?" not in drawn(progress, 100, questions=False)
 
 
+@pytest.mark.extensions
 def test_question_of_a_run_on_workers_is_answered_through_the_database(tmp_path: Path) -> None:
     """The folder in its events is on another machine."""
     copy = make_run(tmp_path, "first", shared={"database": "postgresql://db/x"})

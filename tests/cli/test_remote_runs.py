@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.run_folder import RunFolder
 from tests.support.console import console
 from tests.support.plugins import install
 from tests.support.recorded_runs import make_run
@@ -13,7 +14,7 @@ from tests.support.recorded_runs import make_run
 SOURCE = """
 from pathlib import Path
 
-from codex_multi_role.cli.run_additions import RunFinder
+from codex_multi_role.cli.run_additions import RunFinder, Told
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.run_folder import RunFolder
 
@@ -40,7 +41,17 @@ class Place:
     def close(self):
         print("closed")
 
-away = RunFinder(Setting(["--place"], help="Also the runs there."), lambda name: Place() if name == "far" else None)
+away = RunFinder(
+    Setting(["--place"], help="Also the runs there."),
+    lambda name: Place() if name == "far" else None,
+    arguments=lambda shared: ["--place", shared["place"]],
+    tell=lambda record: Told(where=", on a ship", lines=("captain    anna",)),
+)
+"""
+STATUS = """
+from codex_multi_role.presentation.outcome import IDLE, StatusWords
+
+at_sea = StatusWords("at_sea", IDLE, "~", "The run is at sea.", "Sailing")
 """
 
 
@@ -54,6 +65,18 @@ def test_run_is_found_where_the_address_says(tmp_path: Path) -> None:
     shown = console("show", "away", "--place", "far", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.endswith("closed\n")
+
+
+def test_extension_says_what_is_shown_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who works on it, what its status means, and which option a command for it needs."""
+    install(tmp_path, monkeypatch, "statuses", ["at_sea"], STATUS)
+    end = {"status": "at_sea", "outcome": "", "exit_code": None, "hint": "`codex-multi-role watch RUN` shows it."}
+    away = RunFolder(tmp_path / "elsewhere/away")
+    away.write_record({**away.record(), **end, "shared": {"place": "far"}})
+    shown = console("show", "away", "--place", "far", folder=tmp_path).stdout
+    assert "status     at_sea: Sailing\ncaptain    anna\n" in shown
+    assert ", on a ship\n" in shown
+    assert "`codex-multi-role watch away --place far`" in shown
 
 
 def test_it_is_decided_about_there(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.support.examples import EXTENSION
 FILES: dict[str, str] = dict(
     re.findall(r"New file `([^`]+)`:\n\n```\w+\n(.*?)```", (TOP / EXTENSIONS).read_text(), re.DOTALL)
 )
+SNIPPET = re.compile(r"```python\n(from codex_multi_role import run\n.*?)```", re.DOTALL)
 SECONDS = 60.0
 
 
@@ -48,7 +49,10 @@ def test_exercise_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         said[command] = done.stdout
     run = (project / "runs/latest").resolve().name
-    assert re.fullmatch(rf"\S+ {run}: summarized\n", said["codex-multi-role diary"])
+    assert re.fullmatch(rf"\S+ {run}: summarized The first one\.\n", said["codex-multi-role diary"])
     assert said["codex-multi-role flows limits"] == "8\n"
     assert [line for line in said["codex-multi-role show"].splitlines() if "summary.txt has 12 words" in line]
     assert "My-extension:\n  diary " in give("codex-multi-role --help", project).stdout
+    monkeypatch.chdir(project)
+    exec(SNIPPET.findall((TOP / EXTENSIONS).read_text())[0])
+    assert give("codex-multi-role diary", project).stdout.endswith(": summarized From Python.\n")

@@ -12,6 +12,7 @@ from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.checks.tools import TOOLS, find_tool
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.main import COMMANDS
+from codex_multi_role.reading.registry import hint
 
 OURS = distribution("codex-multi-role").entry_points
 
@@ -48,3 +49,13 @@ def test_every_command_goes_by_its_own_name(name: str) -> None:
     assert command.name == name
     assert name not in COMMANDS
     assert command.hidden or not any(each.required for each in command.params if each.name == "run")
+
+
+def test_hints_say_what_to_type() -> None:
+    typed = {
+        "no_catalog": "codex-multi-role init",
+        "settings_files": "config show",
+        "not_as_recorded": "--replay-match",
+    }
+    assert {*typed, "PlanSolver", "rerun"} <= {*_names("hints")}
+    assert [about for about, words in typed.items() if words not in hint(about)] == []

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.reading.registry import Registry
+from codex_multi_role.reading.registry import Registry, hint
+from tests.support import plugins
 from tests.support.plugins import distribution
 
 PARTS: Registry[object] = Registry("part", "parts_of_a_test", {"sqrt": "math:sqrt"})
@@ -62,3 +63,8 @@ def test_entry_points_are_read_once(installed: None, monkeypatch: pytest.MonkeyP
     PARTS.find("only")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: pytest.fail("read again"))
     PARTS.find("twice")
+
+
+def test_extension_advises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins.install(tmp_path, monkeypatch, "hints", ["sunk"], 'sunk = "Bail it out."')
+    assert (hint("sunk"), hint("afloat", "Sail on.")) == ("Bail it out.", "Sail on.")

@@ -1,4 +1,4 @@
-"""A check with a settings file, an event, a subscriber of events and two commands."""
+"""A check with a settings file, an event, an option of a run, a subscriber of events and two commands."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import click
 from pydantic import BaseModel, Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, Settings, declare_check, no_time
 from codex_multi_role.checks.data_file import read_document
+from codex_multi_role.option import Section, option
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import AddedEvent
+from codex_multi_role.run_options import AddedOptions
 from codex_multi_role.steps.check_context import load_settings
 
 DIARY = "diary.txt"
@@ -35,6 +38,13 @@ class WordsCounted(AddedEvent):
 
     def figures(self) -> Mapping[str, int | float | str]:
         return {"words": self.words}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiaryOptions(AddedOptions):
+    section: ClassVar = Section.OUTPUT
+
+    remark: str = option("", "A remark for the diary.", "TEXT")
 
 
 class WordLimitOptions(CheckOptions):
@@ -67,9 +77,10 @@ def keep_diary() -> Iterator[Callable[[dict[str, Any]], None]]:
 
     def take(event: dict[str, Any]) -> None:
         if event["type"] == "run_ended":
-            folder = Path(event["folder"])
-            with (folder.parent / DIARY).open("a") as file:
-                file.write(f"{event['at']} {folder.name}: {event['outcome']}\n")
+            folder = RunFolder(Path(event["folder"]))
+            remark = folder.record()["options"].get("remark", "")
+            with (folder.path.parent / DIARY).open("a") as file:
+                file.write(f"{event['at']} {folder.run_id}: {event['outcome']} {remark}".rstrip() + "\n")
 
     yield take
 
