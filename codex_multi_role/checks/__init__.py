@@ -21,6 +21,7 @@ from codex_multi_role.checks.contract import (
     inside,
     no_time,
 )
+from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.registry import Registry
 
 __all__ = [
@@ -53,7 +54,7 @@ CHECKS = {
     "read_file": "codex_multi_role.checks.text_files:read_file",
     "write_file": "codex_multi_role.checks.text_files:write_file",
 }
-_REGISTRY: Registry[Check | CheckFunction] = Registry("check", "codex_multi_role.checks", CHECKS)
+_REGISTRY: Registry[Check] = Registry("check", "codex_multi_role.checks", CHECKS)
 
 
 def check_names() -> list[str]:
@@ -62,9 +63,11 @@ def check_names() -> list[str]:
 
 
 def find_check(name: str) -> Check:
-    """The check called ``name``. Raises UsageError if it does not exist or cannot be loaded.
-
-    A plain function of another package is a check that declares nothing.
-    """
+    """The check called ``name``. Raises UsageError if there is none, or if it cannot be loaded."""
     found = _REGISTRY.find(name)
-    return found if isinstance(found, Check) else Check(found)
+    if not isinstance(found, Check):
+        raise UsageError(
+            f"the check '{name}' is a plain function: nothing says which of its results are bad",
+            "Declare it with `@declare_check(result=…)`, whose class has `status` and `bad`.",
+        )
+    return found

@@ -178,7 +178,10 @@ class ResultPart(BaseModel):
 
 
 class CheckResult(ResultPart):
-    """Base of all check results. ``bad``: the values of ``status`` with which the result counts against its step."""
+    """Base of all check results. ``bad``: the values of ``status`` with which the result counts against its step.
+
+    A result that can have several must say so, with ``bad = ()`` if none is; see `Check`.
+    """
 
     bad: ClassVar[Collection[str]] = ()
 
@@ -310,34 +313,41 @@ class Check:
     deadline_seconds)``: the most that it takes, from the options known before the run, not yet validated.
     ``read_only``: it does not change the workspace on purpose; what tests leave behind does not count. ``settings`` are
     validated before a run and kept with it. ``uses_python``: it runs tests with the project's Python, which needs
-    pytest and coverage for it. ``result``: the model of what it returns, None if that may be any JSON object.
+    pytest and coverage for it. ``result``: the model of what it returns, which says what is bad of it.
     ``undo_interrupted``: what a killed attempt changed in the workspace is undone before the check is done again.
     """
 
     run: CheckFunction
+    result: type[CheckResult]
     options: type[BaseModel] | None = None
-    result: type[BaseModel] | None = None
     max_seconds: MaxSeconds = deadline
     read_only: bool = False
     settings: Settings | None = None
     uses_python: bool = False
     undo_interrupted: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` if nothing says which of its results are bad: all of them would count as good."""
+        kinds = self.result.__mro__[: self.result.__mro__.index(CheckResult)]
+        says = any({"bad", "why_bad"} & vars(each).keys() for each in kinds)
+        if not says and len(get_args(self.result.model_fields["status"].annotation)) != 1:
+            raise UsageError(
+                f"its result {self.result.__name__} can have several statuses and does not say which are bad",
+                'Add `bad = ("failed",)` to the class, or `bad = ()` if none is.',
+            )
+
     @property
     def what_is_bad(self) -> str:
         """Which results are bad, in words; empty if none is."""
         kind = self.result
-        if kind is None or not issubclass(kind, CheckResult):
-            return ""
         own = kind.why_bad.__func__ is not CheckResult.why_bad.__func__  # type: ignore[attr-defined]
         if own:
             return (kind.why_bad.__doc__ or "").strip().rstrip(".").lower()
         return f"status {', '.join(kind.bad)}" if kind.bad else ""
 
     def why_bad(self, result: Mapping[str, Any]) -> str:
-        """Why a result of this check is bad, as its model says; empty if it is not, or the check declares no model."""
-        kind = self.result
-        return kind.why_bad(result) if kind is not None and issubclass(kind, CheckResult) else ""
+        """Why a result of this check is bad, as its model says; empty if it is not."""
+        return self.result.why_bad(result)
 
     def __call__(self, context: CheckContext) -> dict[str, object]:
         """Run it; a result that is a model is also written to ``result.json``. Raises StorageError."""
@@ -351,16 +361,16 @@ class Check:
 
 def declare_check(
     *,
+    result: type[CheckResult],
     options: type[BaseModel] | None = None,
-    result: type[BaseModel] | None = None,
     max_seconds: MaxSeconds = deadline,
     read_only: bool = False,
     settings: Settings | None = None,
     uses_python: bool = False,
     undo_interrupted: bool = False,
 ) -> Callable[[CheckFunction], Check]:
-    """Make a `Check` of a function."""
-    return lambda run: Check(run, options, result, max_seconds, read_only, settings, uses_python, undo_interrupted)
+    """Make a `Check` of a function. Raises `UsageError` if its results say nothing of what is bad."""
+    return lambda run: Check(run, result, options, max_seconds, read_only, settings, uses_python, undo_interrupted)
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:

@@ -80,6 +80,8 @@ class MergeItemsResult(CheckResult):
     ``status`` is ``refused`` if any item was; the others are still added.
     """
 
+    bad = ()
+
     status: Literal["merged", "refused"]
     items: list[Json]
     added: list[str]

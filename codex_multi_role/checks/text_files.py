@@ -30,6 +30,8 @@ class TextFileOptions(CheckOptions):
 
 
 class TextFileResult(CheckResult):
+    bad = ()
+
     status: Literal["read", "written"]
     path: str
     content: str

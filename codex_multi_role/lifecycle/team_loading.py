@@ -22,7 +22,7 @@ from codex_multi_role.catalog import (
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
-from codex_multi_role.checks import Check, CheckResult, find_check, no_time
+from codex_multi_role.checks import Check, find_check, no_time
 from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -160,8 +160,7 @@ def known_checks(flows: Mapping[str, FlowSpec]) -> dict[str, KnownCheck]:
 
 
 def _known(name: str, check: Check) -> KnownCheck:
-    declared = MAPPING if check.result is None else type_of_model(check.result)
-    bad = check.result.bad if check.result is not None and issubclass(check.result, CheckResult) else ()
+    declared, bad = type_of_model(check.result), check.result.bad
     status = declared.fields.get("status", ANY)
     only_passes_or_fails = status.values is not None and len(status.values) == 1
     return KnownCheck(

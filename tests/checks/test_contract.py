@@ -107,6 +107,26 @@ def test_bad_result_says_its_reason_or_first_problem(more: dict[str, object], wh
     assert Red.why_bad({"status": "ok", **more}) == ""
 
 
+class AnyText(CheckResult):
+    pass
+
+
+class Several(CheckResult):
+    status: Literal["clean", "todo"]
+
+
+class NeverBad(Several):
+    bad = ()
+
+
+def test_check_whose_results_say_nothing_of_what_is_bad_is_refused() -> None:
+    """Every one of them would count as good. With one status, it is there to fail if something is missing."""
+    for silent in (AnyText, Several):
+        with pytest.raises(UsageError, match=f"its result {silent.__name__} can have several statuses"):
+            Check(lambda _: {"status": "todo"}, silent)
+    assert [Check(lambda _: {}, kind).what_is_bad for kind in (NeverBad, Found, Red)] == ["", "", "status red"]
+
+
 class Found(CheckResult):
     status: Literal["ok"]
     json_: object = Field(alias="json")
@@ -127,11 +147,11 @@ def test_result_that_differs_from_its_model_is_refused(wrong: dict[str, object])
 
 
 def test_check_gives_the_fields_it_set_by_their_names(make_context: MakeContext) -> None:
-    """A field that it left out is missing; a plain function's dictionary stays as it is. Only a model is recorded."""
+    """A field that it left out is missing; a dictionary stays as it is. Only a model is recorded."""
     context = make_context({})
     recorded = context.folder / "result.json"
-    assert Check(lambda _: {"status": "ok"})(context) == {"status": "ok"}
+    assert Check(lambda _: {"status": "ok"}, Found)(context) == {"status": "ok"}
     assert not recorded.exists()
-    assert Check(lambda _: Found.model_validate(FOUND))(context) == {**FOUND, "counts": {"bad": 1}}
+    assert Check(lambda _: Found.model_validate(FOUND), Found)(context) == {**FOUND, "counts": {"bad": 1}}
     assert json.loads(recorded.read_text()) == {**FOUND, "counts": {"bad": 1}}
-    assert Check(lambda _: {"status": "ok", "more": 1})(context) == {"status": "ok", "more": 1}
+    assert Check(lambda _: {"status": "ok", "more": 1}, Found)(context) == {"status": "ok", "more": 1}

@@ -18,7 +18,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (
         "def spelling(context): return {'status': 'passed'}\n"
         "from codex_multi_role.checks import declare_check\n"
-        "@declare_check(max_seconds=lambda options, deadline: 2 * options.get('rounds', 5))\n"
+        "from codex_multi_role.checks.text_files import AnswerResult\n"
+        "@declare_check(result=AnswerResult, max_seconds=lambda options, deadline: 2 * options.get('rounds', 5))\n"
         "def slow(context): return {'status': 'passed'}\n"
     )
     names, more = ("spelling", "slow"), ("broken = extra_checks:missing", "tests = x:y")
@@ -39,8 +40,9 @@ def test_every_built_in_check_declares_what_it_returns(name: str) -> None:
 
 
 def test_installed_check_is_found(installed: None) -> None:
-    assert find_check("spelling").run.__name__ == "spelling"
-    assert find_check("spelling").result is None
+    assert find_check("slow").run.__name__ == "slow"
+    with pytest.raises(UsageError, match="'spelling' is a plain function: nothing says which of its results are bad"):
+        find_check("spelling")
     assert check_names() == sorted({*check_names(), *CHECKS, "broken", "slow", "spelling"})
 
 
@@ -68,7 +70,6 @@ def test_check_that_does_not_load_is_named(installed: None) -> None:
         ("schema", {}, 0.0),
         ("choose", {}, 0.0),
         ("merge", {}, 0.0),
-        ("spelling", {}, 300.0),
         ("slow", {"rounds": 3}, 6),
     ],
 )

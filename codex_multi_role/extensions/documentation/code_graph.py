@@ -70,6 +70,8 @@ class CodeGraphResult(CheckResult):
     source code, by their ending, and ``languages`` those of each language.
     """
 
+    bad = ()
+
     status: Literal["analysed", "empty"]
     reason: str
     repo: str

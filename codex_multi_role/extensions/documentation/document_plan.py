@@ -60,6 +60,8 @@ class DocumentPlanResult(CheckResult):
     describes the layers to a planner, ``sample`` names the files that most others depend on.
     """
 
+    bad = ()
+
     status: Literal["planned", "up to date"]
     batches: list[Batch]
     changed: list[str]

@@ -71,6 +71,8 @@ class PagesResult(CheckResult):
 
 
 class DocumentWriteResult(CheckResult):
+    bad = ()
+
     status: Literal["written", "unchanged"]
     path: str
 

@@ -38,6 +38,8 @@ class GroupsResult(CheckResult):
     ``single``: facts as in `FactsResult`; ``unanswered``: the ids of questions.
     """
 
+    bad = ()
+
     status: Literal["grouped", "nothing"]
     groups: list[Json]
     single: list[Json]
@@ -61,6 +63,8 @@ class FactsResult(CheckResult):
     sources of one origin has the confidence of one source; a claim of none has none, and is in no section.
     ``sections``: the questions of which something is known.
     """
+
+    bad = ()
 
     status: Literal["facts", "nothing"]
     facts: list[Json]

@@ -57,6 +57,8 @@ class ResearchSourcesResult(CheckResult):
     of the search for each topic.
     """
 
+    bad = ()
+
     status: Literal["found", "nothing"]
     items: list[Json]
     sources: list[Json]
@@ -83,6 +85,8 @@ class FindingsResult(CheckResult):
     ``topics`` are those of the next round: new ones, no deeper than ``recursion``, by the priority of their question.
     ``visited``: those looked at so far; ``failed``: sources that were not read.
     """
+
+    bad = ()
 
     status: Literal["more", "done"]
     findings: list[Json]

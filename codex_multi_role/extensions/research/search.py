@@ -67,6 +67,8 @@ class SearchResult(CheckResult):
     answered.
     """
 
+    bad = ()
+
     status: Literal["found", "nothing", "to be asked"]
     query: str
     results: list[Json]

@@ -46,6 +46,8 @@ class PythonFile(ResultPart):
 
 
 class PythonFilesResult(CheckResult):
+    bad = ()
+
     status: Literal["found", "no files"]
     reason: str
     files: list[PythonFile]

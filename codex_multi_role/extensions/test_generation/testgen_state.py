@@ -75,6 +75,8 @@ class TestgenStateResult(CheckResult):
 
     __test__ = False
 
+    bad = ()
+
     status: Literal["planned", "compared", "executed", "kept", "rolled back"]
     reason: str = ""
     next: Next
