@@ -63,7 +63,7 @@ def remembered(options: RunOptions) -> RunOptions:
         ({"test_seconds": 0}, "test_seconds must be more than 0 and at most 86400, not 0"),
         ({"test_seconds": -1.5}, "not -1.5"),
         ({"test_seconds": float("nan")}, "not nan"),
-        ({"test_seconds": float("inf")}, "not inf"),
+        ({"max_seconds": float("inf")}, "not inf"),
         ({"test_seconds": 1e308}, "not 1e.308"),
     ],
 )

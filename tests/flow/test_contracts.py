@@ -67,6 +67,13 @@ def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
     assert _said(beside(contract, closed)) == ["tasks!?", "tasks[].title!?"]
     assert not_required_by(closed, beside(contract, closed)) == ()
 
+    flow = flow_of(f"steps: [{PLAN}, {FAN}]")
+    planner = CATALOG.role("planner").model_copy(update={"output_schema": closed})
+    contracts, plan = Contracts({"x": flow}, "x", CATALOG.roles), flow.step("plan")
+    assert contracts.for_ask("x", plan, planner) == ()
+    own = plan.model_copy(update={"reply": {"type": "object"}})  # stands in for that of the role
+    assert contracts.for_ask("x", own, planner) == contract
+
 
 def test_number_has_no_length() -> None:
     contract = _contract(f'{PLAN}, {{id: work, ask: developer, prompt: "{{{{ steps.plan.a | length }}}}"}}')

@@ -1,7 +1,8 @@
-"""Git ends at once when it is stopped, whatever it has printed."""
+"""Git ends at once when it is stopped, whatever it has printed, and reads again what changed meanwhile."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,32 @@ def test_git_allocates_no_object_beyond_the_limit(git: Git, monkeypatch: pytest.
     monkeypatch.setattr("codex_multi_role.workspace.git.MAX_OBJECT_MEMORY", "1k")
     with pytest.raises(StorageError, match="over limit"):
         git.run("hash-object", "--stdin", stdin=bytes(100_000))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (128, b"fatal: unable to stat 'a.tmp': No such file or directory"),
+        (1, b'error: open("a.tmp"): No such file or directory'),
+        (0, b"error: short read while indexing a.tmp"),
+        (128, b"fatal: failed to read 9 bytes from 'a.tmp'"),
+        (-signal.SIGBUS, b""),
+    ],
+)
+def test_what_changed_while_git_read_is_read_again(
+    git: Git, monkeypatch: pytest.MonkeyPatch, code: int, said: bytes
+) -> None:
+    """Whether threads that change files meanwhile come to it depends on the machine."""
+    (git.work_tree / "a.txt").touch()
+    run, codes = Git._run, [code]
+
+    def disturbed(self: Git, argv: list[str], *given: Any) -> subprocess.CompletedProcess[bytes]:
+        if not codes:
+            return run(self, argv, *given)
+        if code < 0:
+            (git.git_dir / "index.lock").touch()
+        return subprocess.CompletedProcess(argv, codes.pop(), b"", said)
+
+    monkeypatch.setattr(Git, "_run", disturbed)
+    git.read_files("add", "a.txt")
+    assert git.run("ls-files").stdout == b"a.txt\n"
