@@ -14,13 +14,7 @@ from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, declare_check
 from codex_multi_role.checks.environments import PLUGINS
-from codex_multi_role.checks.interpreter import (
-    NO_TESTS_COLLECTED,
-    PYTEST,
-    TESTS_FAILED,
-    Interpreter,
-    starts_own_pytest,
-)
+from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter, starts_own_pytest
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE, SessionReport

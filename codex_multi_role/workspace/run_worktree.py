@@ -14,13 +14,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace.git import NOT_THERE
 from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, lost_tree, snapshots_of, top_of
 from codex_multi_role.workspace.removal import clear
-from codex_multi_role.workspace.repository import (
-    Repository,
-    add_worktree,
-    delete_branch,
-    has_branch,
-    write_worktree,
-)
+from codex_multi_role.workspace.repository import Repository, add_worktree, delete_branch, has_branch, write_worktree
 
 
 def require_repository(source: Path, branch: str = "") -> Repository:

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
-from codex_multi_role.extensions.machines.batches.goal_results import (
-    NOT_STARTED,
-    WAITING,
-    GoalResult,
-    News,
-    ResultFile,
-)
+from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News, ResultFile
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.schedule import (
     AMOUNTS,

@@ -8,12 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from codex_multi_role.engine.durable_run import Begin
-from codex_multi_role.engine.journal_slots import (
-    TRY_AGAIN,
-    Past,
-    RecordedStep,
-    require_version,
-)
+from codex_multi_role.engine.journal_slots import TRY_AGAIN, Past, RecordedStep, require_version
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts

@@ -14,12 +14,7 @@ from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal_slots import TRY_AGAIN
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.journal.database_errors import database_error
-from codex_multi_role.extensions.machines.journal.dbos_library import (
-    DBOS,
-    JSON_ROWS,
-    DBOSBaseException,
-    DBOSClient,
-)
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, DBOSBaseException, DBOSClient
 from codex_multi_role.extensions.machines.journal.outages import Outages
 from codex_multi_role.extensions.machines.journal.shared_journal import (
     APPLICATION,

@@ -12,12 +12,7 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal_slots import (
-    JOURNAL_VERSION,
-    NothingRecorded,
-    RunHalted,
-    require_version,
-)
+from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, NothingRecorded, RunHalted, require_version
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts

@@ -7,12 +7,7 @@ codex-multi-role-store.json                          the identity of the store
 probe                                                written before a worker starts a run: is there room?
 """
 
-from codex_multi_role.extensions.machines.store.restoring import (
-    SavedState,
-    fill_workspace,
-    read_saved,
-    restore_run,
-)
+from codex_multi_role.extensions.machines.store.restoring import SavedState, fill_workspace, read_saved, restore_run
 from codex_multi_role.extensions.machines.store.saver import RunSaver
 from codex_multi_role.extensions.machines.store.store import Store, StoreUnwritable
 from codex_multi_role.extensions.machines.store.workspace_sources import (
