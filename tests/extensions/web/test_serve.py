@@ -18,6 +18,7 @@ from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, read_owner
 from tests.support.console import console, environment
+from tests.support.processes import wait_for
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
 from tests.support.teams import TeamFolder, read
@@ -54,10 +55,9 @@ def test_server_ends_at_once_with_many_viewers(tmp_path: Path) -> None:
 
 
 DEAF = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from codex_multi_role.run_folder import Owner
-signal.signal(signal.SIGINT, lambda *_: os.write(1, b"asked\\n"))
 owner = Owner(Path(sys.argv[1]))
 owner.acquire()
 print("there", flush=True)
@@ -77,7 +77,7 @@ def test_server_ends_at_once_although_stopping_run_does_not(tmp_path: Path) -> N
         assert deaf.stdout is not None
         assert deaf.stdout.readline() == "there\n"
         stopping = pool.submit(server.post, "/runs/first/stop", "/runs/first")
-        assert deaf.stdout.readline() == "asked\n"
+        wait_for(folder.path / "stop.json")
         ended = server.end(signal.SIGTERM)
         deaf.kill()
         watchdog.cancel()
