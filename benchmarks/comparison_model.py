@@ -12,12 +12,14 @@ from http import HTTPStatus
 from typing import Any, cast
 from uuid import uuid4
 
+import floor
+
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.responses import StreamIds, encode, stream
 from codex_multi_role.playbook.script import Usage
 from codex_multi_role.playbook.selection import Message
 
-ANSWER = json.dumps({"summary": "one more step", "status": "CONTINUE"})
+ANSWER = json.dumps(floor.SAID)
 TOKENS = 100
 CHAT = "/v1/chat/completions"
 PATHS = ("/v1/responses", CHAT)

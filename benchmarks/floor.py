@@ -7,8 +7,8 @@ processes start, but uses none of them. *Ours* is ``codex-multi-role --goal … 
 
     python benchmarks/floor.py [--runs 7]
 
-Prints medians of whole-process wall time, taken in turn, and their ratios; and of the time until our first prompt
-leaves for Codex.
+Prints medians of whole-process wall time, taken in turn, and of the time until the first prompt leaves for Codex, each
+with its ratio to the raw driver's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ from codex_multi_role.codex.locator import find_codex
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES = 3
 LIBRARIES = ("click", "pydantic", "yaml", "jinja2")
-ANSWER = {"json": {"summary": "one more step", "status": "CONTINUE"}, "deltas": 1}
+SAID = {
+    **{"summary": "one more step", "key_points": [], "analysis_md": None, "error": None},
+    **{"tasks": [], "next_owner": "architect", "files": [], "status": "CONTINUE"},
+}
+"""What every role may say: each takes its fields of it."""
+ANSWER = {"json": SAID, "deltas": 1}
 
 
 def raw(base_url: str) -> None:
@@ -38,6 +43,7 @@ def raw(base_url: str) -> None:
     argv = app_server_argv(find_codex(None, os.environ), provider(base_url))
     roles = [RawRole(argv, Path.cwd(), role) for role in ROLES]
     at_once(RawRole.open, roles)
+    Path("first_prompt").write_text(str(time.time()))
     for cycle in range(CYCLES):
         for role in roles:
             role.turn(cycle + 1, "Say what comes next." * 40)
@@ -72,25 +78,32 @@ def main() -> None:
         {"name": "bench", "roles": {role: [ANSWER] for role in ROLES}, "repeat_last": True}
     )
     with PlaybookServer(playbook) as server:
-        figures = measure(server.base_url, options.runs)
-    report(figures)
+        whole, first_prompts = measure(server.base_url, options.runs)
+    report(whole, first_prompts)
 
 
-def measure(base_url: str, runs: int) -> dict[str, float]:
-    first_prompts: list[float] = []
+def measure(base_url: str, runs: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The seconds of each driver: the whole, and until its first prompt."""
+    commands = {driver: (raw_command(driver, base_url), 0, raw_first_prompt) for driver in DRIVERS}
+    commands["ours"] = (ours(base_url), 1, our_first_prompt)
+    first_prompts: dict[str, list[float]] = {driver: [] for driver in commands}
 
-    def timed_ours() -> float:
+    def timed_from_start(driver: str) -> float:
+        command, code, first_prompt = commands[driver]
         folder = kept_folder()
-        began, seconds = time.time(), timed(ours(base_url), 1, folder)
-        first_prompts.append(first_prompt(folder) - began)
+        began, seconds = time.time(), timed(command, code, folder)
+        first_prompts[driver].append(first_prompt(folder) - began)
         return seconds
 
-    commands = {driver: partial(timed, raw_command(driver, base_url), 0) for driver in DRIVERS}
-    figures = medians({**commands, "ours": timed_ours}, runs)
-    return {**figures, "our first prompt": statistics.median(first_prompts[1:])}
+    whole = medians({driver: partial(timed_from_start, driver) for driver in commands}, runs)
+    return whole, {driver: statistics.median(seconds[1:]) for driver, seconds in first_prompts.items()}
 
 
-def first_prompt(folder: Path) -> float:
+def raw_first_prompt(folder: Path) -> float:
+    return float((folder / "first_prompt").read_text())
+
+
+def our_first_prompt(folder: Path) -> float:
     """When the run in ``folder`` sent its first turn to Codex, as its wire log says."""
     from datetime import datetime  # here, as above
 
@@ -104,9 +117,14 @@ def raw_command(driver: str, base_url: str) -> list[str]:
     return [sys.executable, __file__, "--raw", driver, base_url]
 
 
-def report(figures: dict[str, float]) -> None:
-    for name, seconds in figures.items():
-        print(f"{name:<18}{seconds:7.3f} s  {seconds / figures['raw']:.2f}")
+def report(whole: dict[str, float], first_prompts: dict[str, float]) -> None:
+    print(f"{'':<16}{'the whole':>18}{'first prompt':>18}")
+    for driver, seconds in whole.items():
+        prompt = first_prompts[driver]
+        print(
+            f"{driver:<16}{seconds:9.3f} s  {seconds / whole['raw']:5.2f}"
+            f"{prompt:9.3f} s  {prompt / first_prompts['raw']:5.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -81,6 +81,16 @@ def _paths(part: nodes.Node) -> Iterator[tuple[str, ...]]:
         yield from _paths(each)
 
 
+@lru_cache(maxsize=1024)
+def shown_whole(text: str) -> frozenset[object]:
+    """The names whose whole values a template always shows: ``("inputs", "task")`` for ``{{ inputs.task }}``."""
+    from jinja2 import nodes
+
+    outputs = (each for each in parse_template(text).body if isinstance(each, nodes.Output))
+    found = (name_or_constant(part) for each in outputs for part in each.nodes)
+    return frozenset(each for each in found if isinstance(each, tuple))
+
+
 def local_names(syntax: nodes.Template) -> set[str]:
     """The names that the template itself sets, such as the variable of a loop."""
     from jinja2 import nodes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, JsonValue, StrictBool, model_validator
 
@@ -149,11 +149,6 @@ class FlowSpec(FlowFile):
         for index, step in enumerate(self.finally_):
             yield step, Place(self.source, ("finally", index))
 
-    @property
-    def uses_cycles(self) -> bool:
-        """Whether a template or condition mentions ``cycle`` or ``cycles``."""
-        return any(MENTIONS_CYCLES.search(text) for text in _texts(self.model_dump(mode="json", by_alias=True)))
-
     def shows(self, step_id: str) -> bool:
         """Whether a calling flow sees the result of that step."""
         return self.outputs is None or step_id in self.outputs
@@ -166,23 +161,6 @@ class FlowSpec(FlowFile):
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""
         return resolve_inputs(self.name, self.inputs, given)
-
-
-EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
-MENTIONS_CYCLES = re.compile(r"\bcycles?\b")
-
-
-def _texts(value: JsonValue, key: str = "") -> Iterator[str]:
-    """The conditions and expressions anywhere in ``value``, with its own ``key`` in what contains it."""
-    match value:
-        case dict():
-            for name, each in value.items():
-                yield from _texts(each, name)
-        case list():
-            for each in value:
-                yield from _texts(each, key)
-        case str():
-            yield from [value] if key == "when" else EXPRESSION.findall(value)
 
 
 def step_place(flow: FlowSpec, index: int) -> Place:
@@ -205,35 +183,46 @@ def ways_out(flow: FlowSpec, index: int) -> tuple[RouteSpec, ...]:
     return (*routes, RouteSpec(to=following[0].id) if following else RouteSpec(end=AFTER_THE_LAST_STEP))
 
 
+Node = TypeVar("Node", bound=Hashable)
+
+
+def reached(start: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """Those at the ``start`` and all that follow them, directly or indirectly, once; nearer ones first."""
+    found = dict.fromkeys(start)
+    waiting = deque(found)
+    while waiting:
+        new = [each for each in following(waiting.popleft()) if each not in found]
+        found |= dict.fromkeys(new)
+        waiting.extend(dict.fromkeys(new))
+    return [*found]
+
+
 def reached_from(
     flow: FlowSpec, index: int, before: Callable[[StepSpec], bool] = lambda _: False
 ) -> Iterator[StepSpec]:
     """The steps that may follow the one at ``index``, directly or ``before`` another one of that kind has."""
     places = {step.id: number for number, step in enumerate(flow.steps)}
-    waiting, seen = [index], set[int]()
-    while waiting:
-        for route in ways_out(flow, waiting.pop()):
-            if route.to is not None and (place := places[route.to]) not in seen:
-                seen.add(place)
-                waiting += [] if before(flow.steps[place]) else [place]
-                yield flow.steps[place]
+
+    def following(place: int) -> list[int]:
+        is_last = place != index and before(flow.steps[place])
+        return [] if is_last else [places[route.to] for route in ways_out(flow, place) if route.to is not None]
+
+    return (flow.steps[place] for place in reached(following(index), following))
 
 
 def never_reached(flow: FlowSpec) -> tuple[str, ...]:
     """The steps that no route from the first one leads to, in the flow's order."""
-    reached = {flow.steps[0].id, *(step.id for step in reached_from(flow, 0))}
-    return tuple(step.id for step in flow.steps if step.id not in reached)
+    found = {flow.steps[0].id, *(step.id for step in reached_from(flow, 0))}
+    return tuple(step.id for step in flow.steps if step.id not in found)
 
 
 def with_called(flows: Mapping[str, FlowSpec], name: str) -> tuple[FlowSpec, ...]:
     """The flow ``name`` and each of ``flows`` that it calls, directly or indirectly, once; nearer ones first."""
-    found: dict[str, FlowSpec] = {}
-    waiting = [name]
-    while waiting:
-        if (each := waiting.pop(0)) not in found and each in flows:
-            found[each] = flows[each]
-            waiting += [step.call for step in flows[each].steps if step.call is not None]
-    return tuple(found.values())
+
+    def called(name: str) -> list[str]:
+        return [step.call for step in flows[name].steps if step.call and step.call in flows]
+
+    return tuple(flows[each] for each in reached([name] if name in flows else [], called))
 
 
 def steps_below(flows: Mapping[str, FlowSpec], name: str) -> list[StepSpec]:

@@ -15,7 +15,7 @@ from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.answer_needs import told
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.references import unused_roles
-from codex_multi_role.flow.result_reads import routes_on_result
+from codex_multi_role.flow.result_reads import routes_on_result, uses_cycles
 from codex_multi_role.flow.routing import continues, ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
@@ -175,8 +175,8 @@ def worst_case_words(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpec
     most = worst_case(flows, name, catalog, terms(options), flows[name].known_inputs(options.inputs)).within(
         turns=limits.max_turns, processes=limits.max_processes
     )
-    uses_cycles = any(flow.uses_cycles for flow in with_called(flows, name))
-    rounds = f"{plural(options.cycles, 'cycle')} and " if uses_cycles else ""
+    has_cycles = any(map(uses_cycles, with_called(flows, name)))
+    rounds = f"{plural(options.cycles, 'cycle')} and " if has_cycles else ""
     words = (
         f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')}, "
         f"{plural(most.prompts, 'prompt')} including retries after provider failures, "

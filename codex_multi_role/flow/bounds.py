@@ -6,13 +6,13 @@ The visits of a step follow from the routes alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, RouteSpec, StepSpec
-from codex_multi_role.catalog.flow_spec import step_place, steps_below, ways_out
+from codex_multi_role.catalog.flow_spec import reached, step_place, steps_below, ways_out
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import (
     Meanings,
@@ -219,24 +219,27 @@ def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
     A step without a limit is visited once at first, and once after each visit of the limited steps of its loop. It is
     never visited if all transitions to it are known never to be taken. ``meanings``: see `conditions.meanings_of`.
     """
-    ways, reached = _reachable(flow, list(_transitions(flow, meanings)))
+    ways, visited = _reachable(flow, list(_transitions(flow, meanings)))
     loops = _loops(ways)
     limits, endless = _limits(ways, loops)
     if endless:
         raise _unbounded(flow, endless, meanings)
     unlimited = {step_id: 1 + sum(limits.get(other, 0) for other in loop) for step_id, loop in loops.items()}
-    return {step.id: int(step.id in reached) for step in flow.steps} | unlimited | limits
+    return {step.id: int(step.id in visited) for step in flow.steps} | unlimited | limits
 
 
 def _reachable(flow: FlowSpec, ways: Collection[Transition]) -> tuple[list[Transition], set[str]]:
     """The transitions, and the steps, that a walk can reach."""
-    reached: set[str] = set()
-    waiting = [flow.steps[0].id]
-    while waiting:
-        if (step_id := waiting.pop()) not in reached:
-            reached.add(step_id)
-            waiting += [way.target for way in ways if way.origin == step_id]
-    return [way for way in ways if way.origin in reached], reached
+    found = {*reached([flow.steps[0].id], _targets(ways))}
+    return [way for way in ways if way.origin in found], found
+
+
+def _targets(ways: Collection[Transition]) -> Callable[[str], Sequence[str]]:
+    """The steps to which transitions lead from a step."""
+    targets: dict[str, list[str]] = {}
+    for way in ways:
+        targets.setdefault(way.origin, []).append(way.target)
+    return lambda step_id: targets.get(step_id, ())
 
 
 def _limits(ways: list[Transition], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Transition]]:
@@ -260,16 +263,12 @@ def _limits(ways: list[Transition], loops: Mapping[str, Collection[str]]) -> tup
 
 def _loops(ways: Collection[Transition]) -> dict[str, set[str]]:
     """For every step that can reach itself: the steps that it reaches and that reach it."""
-    reached: dict[str, set[str]] = {}
-    for way in ways:
-        reached.setdefault(way.origin, set()).add(way.target)
-    for middle, further in reached.items():
-        for targets in reached.values():
-            targets.update(further if middle in targets else ())
+    targets = _targets(ways)
+    further = {way.origin: {*reached(targets(way.origin), targets)} for way in ways}
     return {
-        step_id: {other for other in targets if step_id in reached.get(other, ())}
-        for step_id, targets in reached.items()
-        if step_id in targets
+        step_id: {other for other in found if step_id in further.get(other, ())}
+        for step_id, found in further.items()
+        if step_id in found
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from typing import Any
 
-from codex_multi_role.catalog.flow_expressions import has_expressions, name_or_constant, parse_template, paths_of
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.reading.places import Problems
@@ -29,14 +30,17 @@ def reads_result(value: object, step_id: str) -> bool:
     return bool(fields_read(value, step_id) - FIGURES)
 
 
-@lru_cache(maxsize=1024)
-def shown_whole(text: str) -> frozenset[object]:
-    """The names whose whole values a template always shows: ``("inputs", "task")`` for ``{{ inputs.task }}``."""
-    from jinja2 import nodes
+def templates_of(part: Definition) -> Mapping[str, object]:
+    """The values of a flow, or of a part of it, that can have templates in them; descriptions and schemas cannot."""
+    return part.model_dump(exclude=_PLAIN | {key: {"__all__": _PLAIN} for key in ("steps", "finally_")})
 
-    outputs = (each for each in parse_template(text).body if isinstance(each, nodes.Output))
-    found = (name_or_constant(part) for each in outputs for part in each.nodes)
-    return frozenset(each for each in found if isinstance(each, tuple))
+
+_PLAIN: dict[str, Any] = dict.fromkeys(("description", "goal", "inputs", "states", "reply", "fields"), True)
+
+
+def uses_cycles(flow: FlowSpec) -> bool:
+    """Whether a template or a condition reads ``cycle`` or ``cycles``."""
+    return any(path[0] in ("cycle", "cycles") for path in paths_in(templates_of(flow)))
 
 
 def steps_read(value: object) -> set[str]:
@@ -67,7 +71,11 @@ def _is_read(flow: FlowSpec, index: int) -> bool:
     step = flow.steps[index]
     later = [*reached_from(flow, index), flow.result]
     is_passed_on = any(map(_takes_what_is_passed_on, reached_from(flow, index, before=_answers)))
-    return is_passed_on or reads_result(step.set, step.id) or any(reads_result(e.model_dump(), step.id) for e in later)
+    return (
+        is_passed_on
+        or reads_result(step.set, step.id)
+        or any(reads_result(templates_of(each), step.id) for each in later)
+    )
 
 
 def is_used(flow: FlowSpec, index: int) -> bool:
@@ -77,8 +85,8 @@ def is_used(flow: FlowSpec, index: int) -> bool:
     is_given = step.ask is not None and any(
         each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
     )
-    own = reads_result([route.model_dump() for route in step.next], step.id)
-    roles = {path[1] for path in paths_in(flow.model_dump()) if path[0] == "roles" and len(path) > 1}
+    own = reads_result(templates_of(step)["next"], step.id)
+    roles = {path[1] for path in paths_in(templates_of(flow)) if path[0] == "roles" and len(path) > 1}
     return is_given or own or _is_read(flow, index) or not roles.isdisjoint(step.asked)
 
 

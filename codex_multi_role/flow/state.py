@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
+from codex_multi_role.catalog.flow_expressions import shown_whole
 from codex_multi_role.catalog.shown_fields import OfItem, OfStep, StepStatus
-from codex_multi_role.flow.result_reads import reads_result, shown_whole
+from codex_multi_role.flow.result_reads import reads_result
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from codex_multi_role.errors import Ending, RunStatus
 from codex_multi_role.flow import FlowState
+from codex_multi_role.flow.result_reads import uses_cycles
 from codex_multi_role.host.atomic import write_json, write_text
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.own_records import remember
@@ -242,7 +243,7 @@ class RunRecord:
             run_id=self._folder.run_id,
             goal=options.goal,
             flow=definitions.flow.name,
-            cycles=options.cycles if definitions.flow.uses_cycles else 0,
+            cycles=options.cycles if uses_cycles(definitions.flow) else 0,
             roles=[role.name for role in definitions.roles],
             workspace=str(definitions.workspace),
             folder=str(self._folder.path),

@@ -6,6 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, RouteSpec
 from codex_multi_role.catalog.flow_spec import never_reached, ways_out
+from codex_multi_role.flow.result_reads import uses_cycles
 
 FLOW = FlowSpec.model_validate(
     {
@@ -40,7 +41,9 @@ def test_steps_that_nothing_leads_to() -> None:
         ({"with": {"rounds": ["{{ cycles }}"]}}, True),
         ({"with": {"text": "every cycle of {{ goal }}"}}, False),
         ({"next": [{"when": "steps.a.cycles_left", "end": "cycle"}]}, False),
+        ({"check": None, "ask": "one", "reply": {"properties": {"a": {"pattern": "{{ cycle"}}}}, False),
     ],
 )
 def test_flow_uses_cycles_if_an_expression_mentions_them(step: dict[str, Any], uses: bool) -> None:
-    assert FlowSpec.model_validate({"name": "x", "steps": [{"check": "a", **step}]}).uses_cycles is uses
+    about = {"name": "x", "description": "{{ cycle, {% which is no template"}
+    assert uses_cycles(FlowSpec.model_validate({**about, "steps": [{"check": "a", **step}]})) is uses
