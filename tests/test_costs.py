@@ -31,7 +31,7 @@ MOST_OWN_MODULES, MOST_OTHER_MODULES = 204, 300
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
     *("sqlite3", "asyncio", "jsonschema", "markdown_it", "importlib.metadata"),
-    *("codex_multi_role.engine", "codex_multi_role.presentation.report", "codex_multi_role.api.python_team"),
+    *("codex_multi_role.engine", "codex_multi_role.extensions.report.page", "codex_multi_role.api.python_team"),
     *("codex_multi_role.steps.turn", "codex_multi_role.replies", "codex_multi_role.checks.tests"),
 }
 """Slow to import, and needed only once the processes start, if at all."""
