@@ -45,10 +45,6 @@ _MODULES = {
     "run_folder": ("RunEvent", "events"),
     "run_options": ("RunOptions", "RunReport"),
 }
-_MOVED = {
-    **dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "extensions.plan_solve.plan_solver"),
-    "rerun": "extensions.replays",
-}
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
@@ -89,9 +85,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name
-    if name in _MOVED:  # `from … import` would hide the message of an AttributeError
-        raise ImportError(f"{name} has moved: from {__name__}.{_MOVED[name]} import {name}")
     if name not in _PUBLIC:
+        from codex_multi_role.reading.registry import hint  # here: the package is to be cheap to import
+
+        if moved := "" if name.startswith("_") else hint(name):
+            raise ImportError(f"{name} has moved: {moved}")  # `from … import` would hide that of an AttributeError
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 

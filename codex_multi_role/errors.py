@@ -22,6 +22,7 @@ CodexMultiRoleError                 what happened, where, what to do
 ├── PublishingFailed                exit 1: a program of the user, such as gh, did not publish a result
 ├── RunParked                       the run waits on disk until it is resumed
 │   ├── ReviewWaiting               exit 4: a person must answer first
+│   ├── RunPaused                   exit 4: somebody paused it
 │   ├── BudgetUsedUp                exit 5: a limit of the run, a role or a batch is reached
 │   └── QuotaUsedUp                 exit 5: the provider accepts no turns for now
 └── RunInterrupted                  exit 130: the run was stopped
@@ -103,7 +104,7 @@ _MEANINGS = {
 
 
 class RunStatus(StrEnum):
-    """``status`` in ``run.json``, except for the last three, which are found out by looking."""
+    """``status`` in ``run.json``, except for the last two, which are found out by looking."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -111,8 +112,6 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     PARKED = "parked"
     INTERRUPTED = "interrupted"
-    QUEUED = "queued"
-    """Waiting for a worker."""
     KILLED = "killed"
     """Recorded as running, but its process has ended."""
     UNREADABLE = "unreadable"
@@ -298,6 +297,13 @@ class ReviewWaiting(RunParked):
 
     exit_code = ExitCode.WAITING
     reason = "waiting_for_review"
+
+
+class RunPaused(RunParked):
+    """Somebody paused the run: the work in progress was finished and recorded."""
+
+    exit_code = ExitCode.WAITING
+    reason = "paused"
 
 
 class BudgetUsedUp(RunParked):

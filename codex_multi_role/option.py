@@ -45,23 +45,23 @@ class Section(StrEnum):
 class Use(Flag):
     """Where an option counts.
 
-    ``RESUME``, ``FORK``: a resumed run or a fork may change it. ``BATCH``: it may be the same for all goals of a batch.
-    ``GOAL``: it may be different in each goal of one. ``BOUND``: the worst case of a run depends on it. ``LOCAL``: it
-    means nothing on another machine or in another checkout. ``TRUST``: it names a place or a program, so that what a
-    record says counts only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox. ``DECIDES``:
-    it decides in place of this user. Settings of others with one of these three count once they are trusted.
+    ``RESUME``, ``FORK``: a resumed run or a fork may change it. ``COMMON``: runs that are started together may have it
+    in common; ``OWN``: each its own. ``BOUND``: the worst case of a run depends on it. ``LOCAL``: it means nothing on
+    another machine or in another checkout. ``TRUST``: it names a place or a program, so that what a record says counts
+    only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox. ``DECIDES``: it decides in
+    place of this user. Settings of others with one of these three count once they are trusted.
     """
 
     RESUME = auto()
     FORK = auto()
-    BATCH = auto()
-    GOAL = auto()
+    COMMON = auto()
+    OWN = auto()
     BOUND = auto()
     LOCAL = auto()
     TRUST = auto()
     OUTSIDE = auto()
     DECIDES = auto()
-    ANYWHERE = RESUME | FORK | BATCH
+    ANYWHERE = RESUME | FORK | COMMON
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from codex_multi_role.reading.registry import Registry
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import OptionKeywords
 
-IN_GOALS = Use.ANYWHERE | Use.GOAL
-BOUNDING = IN_GOALS | Use.BOUND
+OF_EACH = Use.ANYWHERE | Use.OWN
+BOUNDING = OF_EACH | Use.BOUND
 ON_THIS_MACHINE = Use.ANYWHERE | Use.LOCAL | Use.TRUST
 HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
 """Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
@@ -26,7 +26,7 @@ A_DAY = 86_400
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
-"""The option that limits each amount. The total of a batch can limit the same amounts."""
+"""The option that limits each amount."""
 FIRST_PAUSE_SECONDS = 1.0
 """Maximum pause before a prompt is sent the second time; the maximum doubles for each later pause."""
 LONGEST_PAUSE_SECONDS = 60.0
@@ -49,22 +49,22 @@ class RunPlace:
         "The catalog file, or a folder with catalog.yaml.",
         "PATH",
         shown_default="./roles if it has one, otherwise the shipped roles",
-        use=IN_GOALS | Use.LOCAL,
+        use=OF_EACH | Use.LOCAL,
     )
     workspace: Path = option(
         Path(),
         "The folder that the roles work on.",
         "DIR",
         path="folder",
-        use=IN_GOALS | Use.LOCAL,
+        use=OF_EACH | Use.LOCAL,
     )
     worktree: bool = option(
         False,
         "Work in a new git worktree at the checked-out commit; --workspace stays as it is.",
-        use=Use.BATCH | Use.GOAL | Use.LOCAL,
+        use=Use.COMMON | Use.OWN | Use.LOCAL,
     )
     branch: str | None = option(
-        None, "Create this branch, and work in a new git worktree of it.", "NAME", use=Use.GOAL | Use.LOCAL
+        None, "Create this branch, and work in a new git worktree of it.", "NAME", use=Use.OWN | Use.LOCAL
     )
     workspace_copy: tuple[str, ...] = option(
         (),
@@ -81,7 +81,7 @@ class RunPlace:
         is_set_once=True,
     )
     runs_dir: Path = option(
-        Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
+        Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.COMMON | Use.LOCAL
     )
     run_id: str | None = option(
         None,
@@ -125,16 +125,16 @@ class RunAnswers:
         "JSON Schemas, to try a team of your own.",
         "NAME|FILE",
         section=Section.WITHOUT_A_MODEL,
-        use=IN_GOALS,
+        use=OF_EACH,
     )
     yes: bool = option(
-        False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS | Use.DECIDES
+        False, "Approve every review without asking.", section=Section.QUESTIONS, use=OF_EACH | Use.DECIDES
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """What a run may use; None means unlimited. The total of a batch can limit the same amounts."""
+    """What a run may use; None means unlimited."""
 
     section: ClassVar = Section.LIMITS
 
@@ -198,7 +198,7 @@ class RunTests:
         "The command that starts pytest.",
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
-        use=IN_GOALS | Use.OUTSIDE,
+        use=OF_EACH | Use.OUTSIDE,
         is_set_once=True,
     )
     python: Path | None = option(
@@ -232,8 +232,8 @@ class RunOptions:
 
     section: ClassVar = Section.GOAL
 
-    goal: str = option("", "The goal for the team.", "TEXT", use=Use.FORK | Use.GOAL)
-    flow: str = option("cycles", "The flow to run.", "NAME", use=Use.FORK | Use.BATCH | Use.GOAL)
+    goal: str = option("", "The goal for the team.", "TEXT", use=Use.FORK | Use.OWN)
+    flow: str = option("cycles", "The flow to run.", "NAME", use=Use.FORK | Use.COMMON | Use.OWN)
     inputs: Mapping[str, Any] = option(
         {}, "Set an input of the flow.", "KEY=VALUE", flags=("-i", "--input"), use=BOUNDING
     )
@@ -271,13 +271,15 @@ class RunOptions:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """The inverse of `as_record`; what an older version did not record has its default, `ENDED` is left out.
+        """The inverse of `as_record`; what is missing has its default, `ended_options` are left out.
 
         Raises `UsageError` for an option of an extension that is not installed.
         """
         nothing = (None, "", "strict")  # older versions recorded every option, also of what is an extension now
-        given = {name: value for name, value in record.items() if value is not None and name not in ENDED}
+        given = {name: value for name, value in record.items() if value is not None}
         given = {name: value for name, value in given.items() if name in OPTIONS or value not in nothing}
+        ended = ended_options() if given.keys() - OPTIONS.keys() else {}
+        given = {name: value for name, value in given.items() if name not in ended}
         table = options_for(given)
         for name in given:
             if name not in table:
@@ -295,8 +297,6 @@ def is_playbook_file(playbook: str) -> bool:
     return "/" in playbook or bool(Path(playbook).suffix)
 
 
-ENDED = {"reuse"}
-"""Options that earlier versions recorded, and that count no more."""
 GROUPS: Mapping[str, type] = {"place": RunPlace, "answers": RunAnswers, "limits": RunLimits, "tests": RunTests}
 OPTIONS: Mapping[str, Option] = {
     name: each for group in (RunOptions, *GROUPS.values()) for name, each in options_in(group).items()
@@ -309,13 +309,20 @@ class AddedOptions:
     """Base of a group of options that an extension adds to a run, a frozen dataclass like `RunPlace`.
 
     The entry point that registers one in the group ``codex_multi_role.run_options`` is loaded only for an option that
-    is none of ours: importing its module must not be slow.
+    is none of ours: importing its module must not be slow. ``ended``: what to do instead of options that earlier
+    versions had and recorded.
     """
 
     section: ClassVar[Section]
+    ended: ClassVar[Mapping[str, str]] = {}
 
     def check(self, options: RunOptions) -> None:
         """Raise `UsageError` for a wrong value, and for values that exclude others of the ``options``."""
+
+    @staticmethod
+    def bring_up_to_date(record: Mapping[str, Any], /) -> str:
+        """Change what a run recorded that had an option that ``ended``; returns a note for whoever resumes it."""
+        return ""
 
 
 ADDED: Registry[type[AddedOptions]] = Registry("run option", "codex_multi_role.run_options", {})
@@ -325,6 +332,18 @@ def added_options() -> dict[str, Option]:
     """The options that extensions add, by name. Looks all of them up, which takes a while."""
     found = {name: each for group in ADDED.that_load() for name, each in options_in(group).items()}
     return {name: each for name, each in found.items() if name not in OPTIONS}
+
+
+def bring_up_to_date(record: Mapping[str, Any]) -> list[str]:
+    """Let extensions change a ``run.json`` that has an option of theirs that ended; returns notes about that."""
+    given = record["options"].keys() - OPTIONS.keys()
+    groups = [group for group in (ADDED.that_load() if given else ()) if given & group.ended.keys()]
+    return [note for group in groups if (note := group.bring_up_to_date(record))]
+
+
+def ended_options() -> dict[str, str]:
+    """What to do instead of options that extensions no longer have, by name."""
+    return {name: instead for group in ADDED.that_load() for name, instead in group.ended.items()}
 
 
 def all_options() -> Mapping[str, Option]:

@@ -14,6 +14,7 @@ import itertools
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,10 @@ from shutil import which
 import pytest
 from hypothesis import settings
 
+# Bytecode is kept, whatever the environment says: otherwise each worker and each command that a test starts compiles
+# all that it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
 
 from tests.support.browser import browser  # noqa: E402

@@ -1,4 +1,4 @@
-"""The figures of the house stand where their ceilings are, so that none gets worse unseen."""
+"""The figures of the house are at their goals, or at most at their debts, so that none gets worse unseen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,5 @@ def counted() -> dict[str, int]:
 
 @pytest.mark.extensions
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.what)
-def test_figure_is_at_its_ceiling(figure: Figure, counted: dict[str, int]) -> None:
-    """Above it, something was added that the change must give a reason for; below it, lower the ceiling."""
-    assert figure.allows(counted[figure.what]), f"{figure.what}: {counted[figure.what]:,}"
+def test_figure_is_at_its_goal_or_a_debt(figure: Figure, counted: dict[str, int]) -> None:
+    assert not figure.problem(counted[figure.what])

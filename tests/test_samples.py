@@ -9,9 +9,7 @@ import ast
 import re
 from pathlib import Path
 
-from click import Context
-
-from codex_multi_role.cli.main import group
+from tests.support.console import offered_commands
 
 TOP = Path(__file__).parents[1]
 SAMPLE = re.compile(r"^@pytest\.mark\.sample(\(.*\))$", re.MULTILINE)
@@ -26,4 +24,4 @@ def test_every_system_and_command_has_one_sample() -> None:
     names = [name for mark in marks for name in ast.literal_eval(f"{mark[:-1]},)")]
     folders = (path.parent for path in (TOP / "codex_multi_role/extensions").glob("*/__init__.py"))
     systems = [folder.name for folder in folders if not (folder / "extension.py").exists()]
-    assert sorted(names) == sorted({*group.list_commands(Context(group)), *systems} - PURE - ELSEWHERE)
+    assert sorted(names) == sorted({*offered_commands(), *systems} - PURE - ELSEWHERE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import codex_multi_role.lifecycle.running as running
 import codex_multi_role.presentation.recorded as recorded
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.result import whole_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
@@ -203,8 +203,15 @@ class RunContents:
         )
 
     def cancel(self) -> None:
-        """Stop the run in the process that works on it, and wait until it has stopped. Raises `UsageError`."""
+        """Stop the run in the process that works on it, and wait until it has stopped; nothing if it has ended.
+
+        That process continues its other work. Raises `UsageError` if it is gone, `RunBusy` after a minute.
+        """
         stop_run(RunFolder(self.folder))
+
+    def pause(self) -> None:
+        """Let the run park once the turns at work have ended; `resume` continues it. Raises `UsageError`."""
+        pause_run(RunFolder(self.folder))
 
 
 @dataclass(frozen=True)

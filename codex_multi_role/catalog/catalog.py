@@ -22,9 +22,10 @@ from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT,
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.registry import no_such_part
+from codex_multi_role.reading.registry import hint, no_such_part
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 _COUNTERPARTS = {
@@ -152,6 +153,15 @@ class RoleSpecCatalog:
         names = [role.name for role in self.roles]
         return {name: tuple(names[index - 1 : index]) if index else () for index, name in enumerate(names)}
 
+    def in_order(self) -> list[str]:
+        """All roles, each after those that it waits for."""
+        return list(TopologicalSorter(self.dependencies()).static_order())
+
+    def not_waited_for(self, handoffs: Mapping[str, Json]) -> dict[str, Json]:
+        """The handoffs of the roles for which no other one waits: what the next round starts from."""
+        waited_for = {each for needs in self.dependencies().values() for each in needs}
+        return {role.name: handoffs[role.name] for role in self.roles if role.name in handoffs.keys() - waited_for}
+
 
 def build_role_specs(
     written: CatalogFile, files: SourceFiles, tool_names: Callable[[], Collection[str]]
@@ -223,7 +233,7 @@ def _notes(written: CatalogFile, roles: Iterable[RoleSpec]) -> tuple[str, ...]:
 def _other_catalogs(folder: Path) -> str:
     named = [shlex.quote(str(file)) for file in sorted(folder.glob("*.y*ml"))]
     if not named:
-        return "`codex-multi-role init` writes one to begin with."
+        return hint("no_catalog", "Write one, or name another folder with --roles.")
     return f"A catalog of another name is given as a file: --roles {' or '.join(named[:MAX_SHOWN_FILES])}"
 
 

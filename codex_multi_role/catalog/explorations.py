@@ -47,7 +47,7 @@ class ValueUse(Enum):
         return kind if kind in IN_WORDS else ""
 
     @property
-    def needed(self) -> ValueType:
+    def required_type(self) -> ValueType:
         """Without a value of this type, the template cannot be evaluated."""
         if self is ValueUse.COUNTED:
             return COUNTABLE

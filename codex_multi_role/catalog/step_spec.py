@@ -39,7 +39,7 @@ STEP_KINDS: dict[str, frozenset[str]] = {
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge"}),
 }
-PLACE_ENDED = "items no longer run on other workers; `codex-multi-role batch` spreads goals over machines"
+PLACE_ENDED = "items no longer run on other machines; many goals can"
 """Why a step cannot have the key ``place``, which earlier versions had."""
 FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "until", "on_item_error"})
 NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "roles")

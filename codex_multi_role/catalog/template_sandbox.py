@@ -121,6 +121,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """A mapping's keys take precedence over its methods: ``steps.plan.items`` is what the step said."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
+        if isinstance(obj, UnknownValue) and not attribute.startswith("_"):  # nothing of it is unsafe
+            return obj[attribute]
         return self._value(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - as Jinja2 declares it

@@ -81,13 +81,14 @@ class UnknownValue:
         self._is_slice = False
 
     def _use(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
-        if now().made.get(f"given {self._name}") is False:
+        exploration = now()
+        if exploration.made.get(f"given {self._name}") is False:
             raise UndefinedError(f"{self._name} is missing")
-        self._note(as_, compared)
+        self._note(as_, compared, exploration)
 
-    def _note(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
-        if len(self._path) > 1 and not now().is_silent:
-            now().notes[ValueNote(self._path, as_, compared)] = None
+    def _note(self, as_: ValueUse, compared: tuple[object, ...], exploration: Exploration) -> None:
+        if len(self._path) > 1 and not exploration.is_silent:
+            exploration.notes[ValueNote(self._path, as_, compared)] = None
 
     def _is_given(self) -> bool:
         if self._owner is None and self._rule is None:
@@ -272,7 +273,7 @@ class UnknownValue:
         except Exception:
             made = None
         else:  # it is for values that may be anything
-            self._note(ValueUse.ANY)
+            self._note(ValueUse.ANY, (), now())
             made = self._is_given() and None
         return (
             made

@@ -16,6 +16,7 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCo
 from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.folder import PROGRAM
+from codex_multi_role.run_options import ended_options
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
@@ -80,9 +81,8 @@ def complain(message: str, hint: str, code: int) -> int:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    ended = getattr(error.ctx and error.ctx.find_root().command, "ended", {})
-    if error.option_name in ended:
-        return f'"{error.option_name}" is not an option any more; {ended[error.option_name]}'
+    if instead := ended_options().get(error.option_name.removeprefix("--").replace("-", "_")):
+        return f'"{error.option_name}" is not an option any more; {instead}'
     return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, error.possibilities or ())}'
 
 

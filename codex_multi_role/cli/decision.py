@@ -1,4 +1,4 @@
-"""Decide about a run that another process works on, or that is parked: approve, reject, answer, cancel."""
+"""Decide about a run that another process works on, or that is parked: approve, reject, answer, cancel, pause."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
-from codex_multi_role.cli.run_additions import report_leaving
-from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
+from codex_multi_role.cli.run_additions import report_leaving, told
+from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.errors import RunStatus, UsageError
-from codex_multi_role.lifecycle.stopping import outlives, stop_run
+from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import answer_in_words, one_line
@@ -27,7 +27,7 @@ from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.items import find_task
-from codex_multi_role.run_folder.owner import is_alive, read_owner
+from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
 
 ANSWER_SECONDS = 5.0
@@ -39,6 +39,8 @@ QUESTION = click.option(
     "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."
 )
 RESUME = click.option("--resume", "and_resume", is_flag=True, help="Resume the run if it is not running.")
+REPORT_SECONDS = 15.0
+"""Maximum wait for the report of a run that has stopped."""
 TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
@@ -120,11 +122,11 @@ def _pair(text: str) -> tuple[str, str]:
 def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     """Stop RUN (default: the latest run) as Ctrl-C in its terminal does. It can be resumed.
 
-    Waits until the run's process has ended, and reports how the run ended. The exit code is 2 if the process is still
-    running after a minute. With --task, only that task (an item of a fan-out; `show` lists the ids) is cancelled: it
-    is skipped, and so are the tasks that depend on it.
+    Waits until the run has ended, and reports how; other work of its process continues. The exit code is 0 also if it
+    ended before, and 2 if it is still running after a minute, or its process is gone. With --task, only that task (an
+    item of a fan-out; `show` lists the ids) is cancelled: it is skipped, and so are the tasks that depend on it.
 
-    A run that waits for a worker is taken out of its queue, and a parked one no longer resumes by itself.
+    A run elsewhere that nobody works on yet will not start, and a parked one no longer resumes by itself.
 
     \b
     Examples:
@@ -142,17 +144,34 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
         elif not quiet:
             say(_in_words(folder, task_record))
         return
-    owner = read_owner(folder)
+    owner, end = read_owner(folder), time.monotonic() + REPORT_SECONDS
     stop_run(folder)
-    if outlives(owner):
-        say(f"warning: the run has ended, but its process {owner['pid']} is still running")
-        say(f"hint: stop it with `kill -9 {owner['pid']}`, unless it is your own program and has other work to do")
+    while not folder.report_path.exists() and is_running(owner) and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
     record = folder.record()
     if json:
         put_json(record)
     elif not quiet:
         reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
         say(f"{folder.run_id}: {outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
+
+
+@command(RUNS_DIR, QUIET, finds=True)
+@run_argument
+def pause(run: str, runs_dir: Path, quiet: bool) -> None:
+    """Park RUN (default: the latest run) once the turns at work have ended. `resume` continues it.
+
+    Does not wait for that; `watch` shows it. A run that waits for a worker does not start: `cancel` takes it out of its
+    queue.
+
+    \b
+    Examples:
+      codex-multi-role pause
+    """
+    folder = find_either(run, runs_dir)
+    folder.pause() if not isinstance(folder, RunFolder) else pause_run(folder)
+    if not quiet:
+        say(f"{folder.run_id}: it parks once the turns at work have ended.")
 
 
 def _decide(
@@ -232,9 +251,7 @@ def _answer_remote(ctx: click.Context, found: RemoteRun, said: Mapping[str, Any]
         put_json(asdict(answered))
     elif not ctx.params["quiet"]:
         say(_told(found.run_id, answered))
-        record = found.folder().record()
-        waits = record["status"] == RunStatus.QUEUED
-        say(waiting_in_words(record) if waits else "The run continues by itself.")
+        say(told(found.folder().record()).waits or "The run continues by itself.")
 
 
 def _cancel_remote(found: RemoteRun, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:

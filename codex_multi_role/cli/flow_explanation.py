@@ -12,14 +12,14 @@ from codex_multi_role.catalog.flow_spec import steps_below, with_called
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
-from codex_multi_role.flow.answer_needs import told
+from codex_multi_role.flow.answer_requirements import told
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.references import unused_roles
 from codex_multi_role.flow.result_reads import routes_on_result, uses_cycles
 from codex_multi_role.flow.routing import continues, ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
-from codex_multi_role.lifecycle.team_loading import contracts_of
+from codex_multi_role.lifecycle.team_loading import CheckedTeam
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions
@@ -37,12 +37,12 @@ Asked = Sequence[tuple[RoleSpec, str | None]]
 Row = Sequence[str]
 
 
-def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str, typical: str) -> str:
-    """Explain the flow ``name`` in lines that are YAML comments, so that the flow's file can follow.
+def explanation(team: CheckedTeam, name: str, most: str, typical: str) -> str:
+    """Explain the flow ``name`` of a team in lines that are YAML comments, so that the flow's file can follow.
 
-    ``flows``: the flow and those it calls; ``most``: its worst case in words; ``typical``: what its runs took, empty
-    if that is not known.
+    ``most``: its worst case in words; ``typical``: what its runs took, empty if that is not known.
     """
+    flows, catalog = team
     flow = flows[name]
     chart = chart_of(flow)
     parts: dict[str, Iterable[Row]] = {
@@ -51,7 +51,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Steps": map(_step_row, chart.nodes),
         "What roles are sent": [(step.id, _sent(step)) for step in flow.steps if step.ask is not None],
         "If a step goes wrong": [(step.id, _if_wrong(step)) for step in flow.steps],
-        "What steps must answer": answer_rows(flows, name, catalog),
+        "What steps must answer": answer_rows(team, name),
         "Ends": _end_rows(flow, chart, catalog),
         "Finally": [(step.id, f"check {step.check}") for step in flow.finally_],
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
@@ -102,16 +102,15 @@ def _sent(step: StepSpec) -> str:
     return f"{whose} instructions" + (", and the step's prompt as the task" if step.prompt is not None else "")
 
 
-def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[Row]:
+def answer_rows(team: CheckedTeam, name: str) -> Iterator[Row]:
     """Each field that templates read of a role's answer: the step, what the field must be, and who reads it."""
-    contracts = contracts_of(flows, name, catalog)
-    for flow in flows.values():
+    for flow in team.flows.values():
         for step in (each for each in flow.steps if each.ask is not None):
-            asked = [role for role in catalog.roles if {EVERY_ROLE, role.name} & {*step.asked}]
+            asked = [role for role in team.catalog.roles if {EVERY_ROLE, role.name} & {*step.asked}]
             for role in asked:
                 own = step.id if flow.name == name else f"{flow.name}/{step.id}"
                 whose = f"{own} ({role.name})" if len(asked) > 1 else own
-                for need in told(contracts.judged(flow.name, step, role)):
+                for need in told(team.contracts.judged(flow.name, step, role)):
                     yield whose, f"{need.in_words} ({need.readers})"
 
 

@@ -138,7 +138,7 @@ def show_flows(
       codex-multi-role flows show testgen
     """
     catalog = load_catalog(roles)
-    flows, catalog = load_flow_and_called(name, catalog)
+    flows, catalog = team = load_flow_and_called(name, catalog)
     if json:
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
@@ -147,7 +147,7 @@ def show_flows(
     except DefinitionError as error:
         most = f"none: {error}"
     known = typical_runs(runs_dir).get(name)
-    explained = explanation(flows, name, catalog, most, known.in_words if known else "")
+    explained = explanation(team, name, most, known.in_words if known else "")
     put_text(f"{explained}\n\n{read_text(flows[name].source).rstrip()}", exact=True)
 
 
@@ -258,7 +258,7 @@ def _validate(
     ``warned``: the warnings printed so far, for flows that others call. A flow that cannot reach its goal with this
     team may run all the same. Raises `UsageError`.
     """
-    flows, catalog = load_flow_and_called(name, catalog)
+    flows, catalog = team = load_flow_and_called(name, catalog)
     known = {key: value for key, value in options.inputs.items() if is_named or key in flows[name].inputs}
     options = options.changed(flow=name, inputs=known)
     judge(flows, options, catalog, flows[name].known_inputs(known))
@@ -270,7 +270,7 @@ def _validate(
     if is_named or all or not flows[name].internal:
         put_line(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
     if is_named:
-        for step, needed in answer_rows(flows, name, catalog):
+        for step, needed in answer_rows(team, name):
             put_line(f"    {step} must answer {needed}")
     for warning in unsent_roles(flows, catalog).values():
         if warning not in warned:

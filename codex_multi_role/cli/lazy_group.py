@@ -30,6 +30,7 @@ class LazyCommand:
     section: str = ""
 
 
+ANYTHING = {"ignore_unknown_options": True}
 INSTALLED: Registry[click.Command | LazyCommand] = Registry("command", "codex_multi_role.commands", {})
 """The commands of extensions."""
 
@@ -40,24 +41,32 @@ def load(command: click.Command | LazyCommand) -> click.Command:
     return loaded
 
 
+def ended(name: str, instead: str) -> click.Command:
+    """A command that earlier versions had: hidden, and no goal. It only says what to do ``instead``."""
+
+    def refuse(*_: object) -> None:
+        raise click.UsageError(f'"{name}" is not a command any more; {instead}')
+
+    given = click.Argument(["given"], nargs=-1, type=click.UNPROCESSED, expose_value=False, callback=refuse)
+    return click.Command(name, params=[given], hidden=True, add_help_option=False, context_settings=ANYTHING)
+
+
 class LazyGroup(click.Group):
     """``targets``: its commands by name, in the order of ``--help``, which imports none of them.
 
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
     ``installed``: the commands of extensions, which are looked up only for a name that is not in ``targets``.
-    ``ended``: what to do instead of a command that is no more; its name is never taken as a goal.
     """
 
     def __init__(
         self,
         *,
-        targets: Mapping[str, LazyCommand],
+        targets: Mapping[str, click.Command | LazyCommand],
         sections: Mapping[str, str] | None = None,
         default: str = "",
         foreign: Mapping[str, str] | None = None,
         installed: Registry[click.Command | LazyCommand] | None = None,
-        ended: Mapping[str, str] | None = None,
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -66,7 +75,6 @@ class LazyGroup(click.Group):
         self.default = default
         self.foreign = foreign or {}
         self.installed = installed
-        self.ended = ended or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Our own, then those of each extension."""
@@ -93,8 +101,6 @@ class LazyGroup(click.Group):
     def _is_goal(self, args: Sequence[str]) -> bool:
         """Whether the first argument is a goal rather than a command, perhaps a misspelt one."""
         first, *others = args
-        if first in self.ended:
-            return False
         if first.startswith("-") or (others and not others[0].startswith("-")):
             return False
         return " " in first or not (self._is_command(first) or self._suggestion(first))
@@ -165,8 +171,6 @@ class LazyGroup(click.Group):
             return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
-        if name in self.ended:
-            return f'"{name}" is not a command any more; {self.ended[name]}'
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 

@@ -13,7 +13,7 @@ import click
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
-from codex_multi_role.cli.lazy_group import INSTALLED, LazyCommand, LazyGroup
+from codex_multi_role.cli.lazy_group import INSTALLED, LazyCommand, LazyGroup, ended
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.run_folder.folder import PROGRAM
@@ -33,12 +33,13 @@ COMMANDS = {
     "reject": ("decision", "Reject what a run asks, with a reason."),
     "answer": ("decision", "Answer what a run asks with an option or values."),
     "cancel": ("decision", "Stop a running run."),
+    "pause": ("decision", "Park a running run after the turns at work."),
     "runs": ("runs", "List the runs."),
     "show": ("runs", "Show what happened in a run, in order."),
     "watch": ("watch", "Watch a run from another terminal."),
     "roles": ("roles", "List, show, check and add roles."),
     "flows": ("flows", "List, show, draw, check and add flows."),
-    "trust": ("trust", "Let settings that came with a repository name programs and the like."),
+    "trust": ("trust", "Let settings of a repository name programs and the like."),
     "codex": ("codex_program", "Run the bundled Codex binary, for example `codex login`."),
     "completion": ("completion", "Print the completion script of your shell."),
     "gc": ("gc", "Remove merged copies and the worktrees of ended runs."),
@@ -60,28 +61,15 @@ FOREIGN = {
     **{"continue": "resume", "help": "--help", "version": "--version", "login": "codex login"},
 }
 """What other programs call our commands: these words are not taken as goals."""
-ENDED = {
-    "bisect": "`export --branch NAME` makes one commit per turn, in which `git bisect run COMMAND` finds the turn",
-    **dict.fromkeys(
-        ("bundle", "verify"), "record with `run --record FILE`; `run --replay FILE` runs it again without a model"
-    ),
-    "restart": "`fork RUN --task ID` redoes one task",
-    "--reuse": "`codex-multi-role rerun RUN` repeats a run, and takes over its equal turns",
-    "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
-    "work-on": "`resume RUN` continues a run, `batch FILE --resume` a batch",
-    "workers": "`queues` lists them too",
-}
-"""What to do instead of commands and options that earlier versions had."""
 
 HELP = """Run a team of Codex agents on one goal, described in YAML.
 
 \b
-  codex-multi-role demo                      watch a team; no model is asked
+Examples:
   codex-multi-role "Add a --version flag" --cycles 3
   codex-multi-role "the goal"                is short for: run "the goal"
 
-RUN is the start of an id; the default is the latest run. `config show` explains where options can be set,
-`--version` prints the version.
+RUN is the start of an id; the default is the latest run. `--version` prints the version.
 
 Exit codes: 0 goal reached, 1 not reached, 2 wrong usage, 3 failed, 4 waiting for a person, 5 limit used up,
 130 interrupted.
@@ -92,12 +80,12 @@ group = LazyGroup(
     targets={
         name: LazyCommand(f"{__package__}.{module}:{name.replace('-', '_')}", about)
         for name, (module, about) in COMMANDS.items()
-    },
+    }
+    | {"restart": ended("restart", "`fork RUN --task ID` redoes one task")},
     sections=SECTIONS,
     default="run",
     foreign=FOREIGN,
     installed=INSTALLED,
-    ended=ENDED,
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},

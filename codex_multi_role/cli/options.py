@@ -60,7 +60,7 @@ AWAIT_ANSWERS = Setting(
     is_flag=True,
     section=Section.QUESTIONS,
     is_set_once=True,
-    help="Without a terminal, wait for answers from `approve` or `serve` instead of parking.",
+    help="Without a terminal, wait for answers, such as by `approve`, instead of parking.",
 )
 QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")
 

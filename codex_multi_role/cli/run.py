@@ -44,7 +44,6 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
       codex-multi-role run --goal-file goal.md --workspace ../shop
       codex-multi-role run --playbook roman-numerals --json > events.ndjson
       codex-multi-role "Add a --version flag" --dry-run
-      codex-multi-role run --replay version.ndjson
     """
     options = run_options(ctx)
     if values["dry_run"]:

@@ -6,15 +6,16 @@ workflow of GitHub, so that no other run waits for this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder.folder import SHARED
 
 if TYPE_CHECKING:
     from codex_multi_role.cli.run_reference import RemoteRuns
@@ -43,19 +44,50 @@ class RunAddition:
     left: Callable[[click.Context], None]
 
 
+class Told(NamedTuple):
+    """What the commands say of a run elsewhere.
+
+    ``who`` works on it, and ``where``; ``why`` nobody does yet, and that it ``waits``, as a sentence; ``lines`` of
+    ``show``.
+    """
+
+    who: str = "-"
+    where: str = ""
+    why: str = ""
+    waits: str = ""
+    lines: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class RunFinder:
     """An entry of the group ``codex_multi_role.runs``: finds runs in another place than --runs-dir.
 
     ``setting``: the option that names the place. ``open``: from its value, the runs there, or None if it is none.
+    ``arguments``: the option, as typed, from what ``run.json`` says of the place. ``column``: the heading of who works
+    on a run. ``tell``: what is said of a run there, from its ``run.json``.
     """
 
     setting: Setting
     open: Callable[[Any], RemoteRuns | None]
+    arguments: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _: ()
+    column: str = ""
+    tell: Callable[[Mapping[str, Any]], Told] = lambda _: Told()
 
 
 FINDERS: Registry[RunFinder] = Registry("place of runs", "codex_multi_role.runs", {})
 ADDITIONS: Registry[RunAddition] = Registry("run option", "codex_multi_role.run_additions", {})
+
+
+def place_column() -> str:
+    """The heading of who works on the runs at the place that is given."""
+    finder: RunFinder = next(finder for finder, _ in click.get_current_context().meta[PLACES])
+    return finder.column
+
+
+def told(record: Mapping[str, Any]) -> Told:
+    """What is said of a run elsewhere, if this ``run.json`` is of one."""
+    found = (finder.tell(record) for finder in (FINDERS.that_load() if SHARED in record else ()))
+    return next((each for each in found if each != Told()), Told())
 
 
 def added_settings() -> list[Setting]:

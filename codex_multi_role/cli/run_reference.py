@@ -13,9 +13,7 @@ import click
 
 from codex_multi_role.cli.run_additions import PLACES
 from codex_multi_role.presentation.recorded import RecordedRun, Records
-from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Record, RunFolder
-from codex_multi_role.run_folder.folder import SHARED
 
 
 class RemoteRun(Protocol):
@@ -38,6 +36,9 @@ class RemoteRun(Protocol):
 
     def cancel(self) -> None:
         """Stop the run; it can be resumed. Raises `RunBusy` if it does not stop."""
+
+    def pause(self) -> None:
+        """Park the run once the turns at work have ended."""
 
     def cancel_task(self, task: str, comment: str) -> str:
         """Cancel one task; return its unit."""
@@ -88,9 +89,3 @@ def find_either(reference: str, runs_dir: Path) -> RunFolder | RemoteRun:
 def all_records(here: Records, remote: RemoteRuns | None) -> list[RecordedRun]:
     """All runs, oldest first."""
     return here.look() if remote is None else remote.look(here)
-
-
-def waiting_in_words(record: Mapping[str, Any]) -> str:
-    """Say why a run that is queued, by its ``run.json``, has not started yet."""
-    shared = record[SHARED]
-    return one_line(f"{record['run_id']} waits in the queue {shared['queue']}: {shared['why']}", 500)

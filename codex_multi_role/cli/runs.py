@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
+from codex_multi_role.cli.run_additions import place_column, told
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
 from codex_multi_role.cli.setting import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.errors import RunStatus, StorageError, UsageError
+from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     ending_in_words,
@@ -54,7 +54,6 @@ from codex_multi_role.presentation.wording import (
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Question, Questions, RunFolder, read_events
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.folder import SHARED
 
 COLUMNS = (
     *("run", "status", "started", "flow", Column("outcome", text=16)),
@@ -67,7 +66,6 @@ HISTORY = (
     Column("seconds", number=True),
     Column("about", text=24),
 )
-WORKER = Column("worker")
 PLACES = {
     "run.json": "summary of the run",
     "report.html": "everything on one page, for a browser",
@@ -83,7 +81,7 @@ Record = Mapping[str, Any]
 
 @command(RUNS_DIR, JSON, finds=True)
 def runs(runs_dir: Path, json: bool) -> None:
-    """List the runs in --runs-dir, and those that workers execute, oldest first.
+    """List the runs in --runs-dir, oldest first.
 
     \b
     Examples:
@@ -95,7 +93,7 @@ def runs(runs_dir: Path, json: bool) -> None:
     if json:
         put_json(records)
     elif records and remote is not None:
-        put_table((*COLUMNS[:2], WORKER, *COLUMNS[2:]), map(_shared_row, records))
+        put_table((*COLUMNS[:2], place_column(), *COLUMNS[2:]), map(_shared_row, records))
     elif records:
         put_table(COLUMNS, map(_run_row, records))
     else:
@@ -131,14 +129,13 @@ def _run_row(record: dict[str, Any]) -> list[object]:
 
 def _shared_row(record: dict[str, Any]) -> list[object]:
     run, status, *others = _run_row(record)
-    return [run, status, record.get(SHARED, {}).get("worker") or "-", *others]
+    return [run, status, told(record).who, *others]
 
 
 def _outcome(record: dict[str, Any]) -> str:
     """Return what the run waits for, or how it ended."""
     asked = [f"{question['key']}: {question['question']}" for question in record["questions"]]
-    waits = record[SHARED]["why"] if record["status"] == RunStatus.QUEUED else ""
-    return "; ".join(asked) or record.get("outcome") or waits
+    return "; ".join(asked) or record.get("outcome") or told(record).why
 
 
 def _started(record: dict[str, Any]) -> str:
@@ -215,9 +212,9 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     if origin := record.get("forked_from"):
         yield f"fork       of {origin['run_id']}, before {origin['step']}:{origin['visit']}"
     if workspace := record.get("workspace"):
-        yield f"workspace  {workspace}" + (", on the worker" if SHARED in record else "")
+        yield f"workspace  {workspace}{told(record).where}"
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
-    yield from _shared(record)
+    yield from told(record).lines
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
     if record.get("hint"):
@@ -234,17 +231,6 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     yield f"cost       {cost_of_totals(totals)}"
     if steps := costs_by_step(progress.step_costs):
         yield f"by step    {steps}"
-
-
-def _shared(record: dict[str, Any]) -> Iterator[str]:
-    """Yield who works on a run of a database, or why nobody does."""
-    if shared := record.get(SHARED):
-        if shared["worker"]:
-            waits = f": {one_line(shared['why'], 500)}" if shared["why"] else ""
-            yield f"worker     {shared['worker']} (attempt {shared['attempt']}){waits}"
-        elif record["status"] == RunStatus.QUEUED:
-            waited = (datetime.now(UTC) - datetime.fromisoformat(shared["since"])).total_seconds()
-            yield f"queue      {shared['queue']}, for {duration(max(0.0, waited))}: {one_line(shared['why'], 500)}"
 
 
 def _questions(questions: list[Question]) -> Iterator[str]:

@@ -44,7 +44,7 @@ HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
 LONG_LIST = 15
 """Maximum number of options that ``--help`` lists without headings, and with those that are set once."""
-SET_ONCE = "Mostly set once per project; see `schema settings`:"
+SET_ONCE = "Mostly set once per project:"
 WORKSPACE = "workspace"
 WORKSPACE_PARTS = {"path": WORKSPACE, "copy": "workspace_copy", "setup": "workspace_setup"}
 """The setting ``workspace`` may be a mapping: its keys, and the settings that they stand for."""

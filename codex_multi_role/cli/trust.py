@@ -15,6 +15,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import MASK
 from codex_multi_role.host.settings_files import SETTINGS_FILE, holds_settings
 from codex_multi_role.option import as_typed
+from codex_multi_role.reading.registry import hint
 from codex_multi_role.workspace.created_files import folders_below
 from codex_multi_role.workspace.repository import top_around
 
@@ -39,7 +40,7 @@ def trust(is_all: bool, revoke: bool) -> None:
     nearest = find_nearest()
     files = [*_all_files()] if is_all else [nearest] if nearest else []
     if not files:
-        raise UsageError("no settings file here or above", "`codex-multi-role config show` says where they are read.")
+        raise UsageError("no settings file here or above", hint("settings_files"))
     for file in files:
         if revoke:
             set_trusted(file, None)

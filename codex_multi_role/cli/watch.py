@@ -14,13 +14,13 @@ from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.run_additions import told
 from codex_multi_role.cli.run_reference import (
     RemoteRun,
     RemoteRuns,
     all_records,
     find_either,
     open_remote,
-    waiting_in_words,
 )
 from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal, open_view
@@ -56,7 +56,7 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     """Show RUN (default: the latest run) as its own terminal does, from start to end.
 
     Also works for runs that have ended. Exits when the run ends, with the exit code of the run. Ctrl-C stops watching,
-    not the run. A run that waits for a worker is awaited.
+    not the run. A run elsewhere that nobody works on yet is awaited.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolde
     if isinstance(found, RunFolder):
         folder, records = found, follow(found)
     else:
-        await_worker(found, quiet=ctx.params["json"] or ctx.params["quiet"])
+        await_start(found, quiet=ctx.params["json"] or ctx.params["quiet"])
         folder, records = found.folder(), found.follow()
     progress = Progress(folder.path)
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
@@ -91,12 +91,10 @@ def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolde
     return folder, progress
 
 
-def await_worker(found: RemoteRun, *, quiet: bool) -> None:
-    """Wait as long as the run is in a queue, and print why it waits whenever that changes."""
+def await_start(found: RemoteRun, *, quiet: bool) -> None:
+    """Wait as long as nobody works on the run, and print why whenever that changes."""
     printed = ""
-    # waits: for a worker that takes the run, ended by it or by Ctrl-C
-    while (record := found.folder().record())["status"] == RunStatus.QUEUED:
-        words = waiting_in_words(record)
+    while words := told(found.folder().record()).waits:  # waits: for whoever takes the run, or for Ctrl-C
         if words != printed and not quiet:
             say(words)
         printed = words

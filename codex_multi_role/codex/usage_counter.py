@@ -71,6 +71,9 @@ class UsageCounter:
         before = self._counted.get(report.thread) or _less(now, last)
         self._counted[report.thread] = now
         is_valid = None not in (*report.totals, *report.lasts) and min(last) >= 0
+        # What the totals grew by, less what responses have counted ahead. That they restarted is seen by this: they
+        # grew by less than the last request used, although they are at least as much. A repeated report grows by
+        # nothing.
         grown = _less(now, before)
         if is_valid and now != before and min(_less(grown, last)) < 0 <= min(_less(now, last)):
             grown = now  # the totals have restarted

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from graphlib import TopologicalSorter
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.codex.fleet import instance_name
@@ -185,7 +184,7 @@ class EveryRole:
         self._scope, self._step, self._within = scope, step, within
         self._catalog = scope.run.catalog
         self._dependencies = self._catalog.dependencies()
-        self._order = list(TopologicalSorter(self._dependencies).static_order())
+        self._order = self._catalog.in_order()
         self._tests = scope.state.latest_tests
         self._outcomes: dict[str, StepOutcome] = {}
         self._is_over = False
@@ -215,7 +214,8 @@ class EveryRole:
     def _ask(self, reserved: Ask, record: Recorder) -> StepOutcome:
         """The role is read only now, because it may be edited while others work."""
         role = self._scope.run.catalog.role(reserved.role.name)
-        payload = payload_from(self._handoffs_for(role.name) or self._before)
+        before = self._catalog.not_waited_for(self._scope.state.latest_handoffs)
+        payload = payload_from(self._handoffs_for(role.name) or before)
         question = replace(reserved, role=role, payload=payload, tests=self._tests, tolerate=role.optional)
         run, state = self._scope.run, self._scope.state
         expected = AnswerWays(run.settings.contracts).expected(state.flow, self._step, role, state.context())
@@ -228,13 +228,6 @@ class EveryRole:
         self._tests = outcome.tests or self._tests
         self._outcomes[role.name] = outcome
         return outcome
-
-    @property
-    def _before(self) -> dict[str, Json]:
-        """The latest handoffs of those that no other role needs, for a role that needs none."""
-        needed = {each for needs in self._dependencies.values() for each in needs}
-        latest = self._scope.state.latest_handoffs
-        return {role: latest[role] for role in self._dependencies if role not in needed and role in latest}
 
     def _handoffs_for(self, role: str) -> dict[str, Json]:
         """What ``role`` builds on. A failed optional role is replaced by what it was to build on."""

@@ -72,7 +72,7 @@ class DurableRun:
             ending = self._ending(end)
         except RunHalted as halted:
             ending = halted.ending
-        except BaseException as error:  # DBOS has exceptions that are no `Exception`
+        except BaseException as error:  # a journal may have some that are no `Exception`
             ending = ending_for(error)
         self.ending.set_result(self._after_final_checks(self._of_step(ending), ids))
 

@@ -5,7 +5,6 @@ A run that halts leaves no trace in the journal, so that it can be resumed from 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,7 @@ from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
     RunInterrupted,
+    RunPaused,
     StorageError,
     ending_for,
 )
@@ -26,9 +26,11 @@ from codex_multi_role.steps import RunResources, Work
 
 
 def refuse_when_stopping(run: RunResources) -> None:
-    """Raise `RunInterrupted` if no more work may start."""
+    """Raise `RunInterrupted`, or `RunPaused`, if no more work may start."""
     if run.progress.stopping.is_set() or run.progress.draining.is_set():
         raise RunInterrupted
+    if run.progress.pausing.is_set():
+        raise RunPaused("the run was paused")
 
 
 class RunHalted(BaseException):
@@ -242,46 +244,13 @@ def require_version(journal: object, version: str | None, rows: str = "") -> Non
 RESUME = "Then resume the run."
 TRY_AGAIN = "Then try again."
 GENERAL = "Free some space or fix the database."
-HINTS = {
-    "unable to open database file": (  # a missing descriptor may be free again when we look for one
-        "If its folder is writable, too many files may be open: raise the limit (`ulimit -n`)."
-    ),
-    r'password authentication|no password supplied|no pg_hba\.conf entry|role ".+" does not exist': (
-        "Check the user in the database URL, and its password in PGPASSWORD or ~/.pgpass."
-    ),
-    r"relation .+ does not exist": (
-        "Restore the database from a copy, or start another run: this database contains no journal."
-    ),
-    r"database .+ does not exist": ("Create the database, or let its user create it: `ALTER ROLE … CREATEDB`."),
-    r"permission denied|must be owner": (
-        "Give the user the right to create the schema and its tables: `GRANT CREATE ON DATABASE … TO …`. "
-        "The schemas `dbos` and `codex_multi_role` of another user need grants on all of their tables."
-    ),
-    r"too many (clients|connections)|connection slots": (
-        "Raise `max_connections` of the server, or work on fewer runs at once."
-    ),
-    r"read-only": "Use the address of the primary server: this one is read-only.",
-    r"certificate|SSL|TLS|sslmode": (
-        "Check `sslmode` and `sslrootcert` in the database URL: the server's certificate must be signed by that "
-        "authority and name that host."
-    ),
-    (
-        r"refused|closed the connection|No such file|time(out|d out)|resolve host|to host|unreachable|"
-        r"starting|shutting|terminating"
-    ): "Check that the server runs, and that this machine reaches it at that address.",
-}
-"""What to do about a message of SQLite, of libpq or of a server that speaks English: opening gives no error code."""
+UNOPENED = "unable to open database file"
+IF_WRITABLE = "If its folder is writable, too many files may be open: raise the limit (`ulimit -n`)."
+"""A missing descriptor may be free again when we look for one."""
 
 
-def in_words(error: BaseException) -> str:
-    """The first line of the database's own error message, without what SQLAlchemy and psycopg add around it."""
-    text = str(getattr(error, "orig", None) or error).partition("\n")[0]
-    return re.sub(r"^connection (failed|is bad): ", "", " ".join(text.split()))
-
-
-def journal_error(happened: str, error: BaseException, then: str = RESUME) -> StorageError:
-    """A failure of the journal itself, with a hint for the user that ends with ``then``."""
-    problem = in_words(error)
-    known = (hint for pattern, hint in HINTS.items() if re.search(pattern, problem))
-    hint = f"{next(known, GENERAL)} {then}"
-    return StorageError(f"{happened}: {problem}", hint if has_free_descriptor() else TOO_MANY_FILES)
+def journal_error(happened: str, error: object, then: str = RESUME, *known: str) -> StorageError:
+    """A failure of the journal itself; its hint is the first that is ``known``, and ends with ``then``."""
+    problem = " ".join(str(error).partition("\n")[0].split())
+    hint = IF_WRITABLE if UNOPENED in problem else next(iter(known), GENERAL)
+    return StorageError(f"{happened}: {problem}", f"{hint} {then}" if has_free_descriptor() else TOO_MANY_FILES)

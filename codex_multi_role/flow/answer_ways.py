@@ -19,7 +19,7 @@ from codex_multi_role.catalog.shown_fields import OF_COPY, OfItem
 from codex_multi_role.catalog.templates import evaluate, render_text
 from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.flow.answer_needs import Contract, lacking, misused
+from codex_multi_role.flow.answer_requirements import Contract, lacking, misused
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
 from codex_multi_role.flow.result_reads import routes_on_result

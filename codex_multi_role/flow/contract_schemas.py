@@ -9,7 +9,7 @@ from typing import Any
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
-from codex_multi_role.flow.answer_needs import Contract, Need, said_about
+from codex_multi_role.flow.answer_requirements import Contract, FieldRequirement, said_about
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.result_paths import ResultRead
 from codex_multi_role.reading.places import Place, Problems
@@ -18,32 +18,32 @@ from codex_multi_role.reading.value_types import ANY, IN_WORDS, MAPPING, ValueTy
 Schema = dict[str, Any]
 
 
-def with_needs(schema: Mapping[str, Any], contract: Contract) -> Schema:
-    """The schema with what it leaves open and the contract needs. ``contract``: what is beside that schema."""
+def with_contract(schema: Mapping[str, Any], contract: Contract) -> Schema:
+    """The schema with what it leaves open and the contract requires. ``contract``: what is beside that schema."""
     whole = deepcopy(dict(schema))
-    for need in sorted(contract, key=lambda each: len(each.path)):
-        if said_about(schema, need.path) is not True:
-            _add(whole, need)
+    for one in sorted(contract, key=lambda each: len(each.path)):
+        if said_about(schema, one.path) is not True:
+            _add(whole, one)
     return whole
 
 
 def sent_schema(schema: Mapping[str, Any] | None, contract: Contract) -> Mapping[str, Any] | None:
     """The schema for the provider: a contract is part of a closed one only, which providers can enforce."""
-    return with_needs(schema, contract) if schema and closed_properties(schema) is not None else schema
+    return with_contract(schema, contract) if schema and closed_properties(schema) is not None else schema
 
 
-def _add(schema: Schema, need: Need) -> None:
-    for number, part in enumerate(need.path):
+def _add(schema: Schema, one: FieldRequirement) -> None:
+    for number, part in enumerate(one.path):
         if not isinstance(part, str):
             schema = schema.setdefault("items", {})
             continue
-        if need.is_required and number == len(need.path) - 1:
+        if one.is_required and number == len(one.path) - 1:
             schema["required"] = [*dict.fromkeys([*schema.get("required", []), part])]
         schema = schema.setdefault("properties", {}).setdefault(part, {})
-    if need.type in IN_WORDS:
-        schema.setdefault("type", need.type)
-    if need.most is not None:
-        schema.setdefault("maxItems", need.most)
+    if one.type in IN_WORDS:
+        schema.setdefault("type", one.type)
+    if one.most is not None:
+        schema.setdefault("maxItems", one.most)
 
 
 def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> None:
@@ -91,7 +91,7 @@ def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:
 def _wanted(read: ResultRead, length: int) -> ValueType:
     """What the first parts of a path must lead to, because the template fails with anything else."""
     if length == len(read.path):
-        return read.use.needed
+        return read.use.required_type
     inside = read.path[length]
     is_field = isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside)
     return MAPPING if is_field else ANY

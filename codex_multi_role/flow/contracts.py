@@ -1,6 +1,11 @@
 """What a role must answer in a step, because the templates of its flow read it.
 
 A field is required if every way onwards reads it without a guard; of any other, only the type is known, by its use.
+
+How one judges this: the templates themselves are evaluated, with values that note what is done with them, once for
+each sequence of decisions (`explorations`). What all evaluations read is certain. Along the ways, what is read one
+after the other adds up, and of two ways only what both read is left (`Certain`). Loops are walked until nothing
+changes: this begins with "everything is read" and can only shrink, so that it ends.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from codex_multi_role.catalog.explorations import ITEM, Path, StepName, ValueUse
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.flow.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
+from codex_multi_role.flow.answer_requirements import COUNTABLE, Contract, FieldRequirement, beside, not_required_by
 from codex_multi_role.flow.result_paths import FlowReader, FlowTemplate, ResultRead, StepReads, item_of
 from codex_multi_role.flow.template_reads import Certain, Source, Wanted
 
@@ -47,7 +52,7 @@ class Contracts:
             step = self.flows[flow].step(step_id)
             wanted = self._answer(flow, step, role)
             self._contracts[key] = tuple(
-                _needs(list(self.reads(flow, step, role)), self._always(flow, step_id, wanted))
+                _requirements(list(self.reads(flow, step, role)), self._always(flow, step_id, wanted))
             )
         return self._contracts.get(key, ())
 
@@ -176,8 +181,8 @@ class _Ways:
         return onwards.alternatively(self._at_end) if self._may_finish(step) and not is_start else onwards
 
 
-def _needs(reads: Sequence[ResultRead], always: Certain) -> Iterator[Need]:
-    """The needs by path, in the order in which the flow reads them."""
+def _requirements(reads: Sequence[ResultRead], always: Certain) -> Iterator[FieldRequirement]:
+    """The requirements by path, in the order in which the flow reads them."""
     uses: dict[Path, list[tuple[ValueUse, ResultRead]]] = {}
     for read in reads:
         for length, part in enumerate(read.path[1:], 1):
@@ -185,18 +190,22 @@ def _needs(reads: Sequence[ResultRead], always: Certain) -> Iterator[Need]:
             uses.setdefault(read.path[:length], []).append((inside, read))
         uses.setdefault(read.path, []).append((read.use, read))
     for path, found in uses.items():
-        need = _need(path, [use for use, _ in found], tuple(dict.fromkeys(read for _, read in found)), always)
-        if need.says_something:
-            yield need
+        requirement = _requirement(
+            path, [use for use, _ in found], tuple(dict.fromkeys(read for _, read in found)), always
+        )
+        if requirement.says_something:
+            yield requirement
 
 
-def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], always: Certain) -> Need:
+def _requirement(
+    path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], always: Certain
+) -> FieldRequirement:
     types = {use.type for use in uses} - {""}
     is_counted = not types and ValueUse.COUNTED in uses and ValueUse.ANY not in uses
     certain = types.pop() if len(types) == 1 and ValueUse.ANY not in uses else COUNTABLE if is_counted else ""
     most = [each.most for each in reads if each.path == path and each.most is not None]
     chosen = [set(each.choices) for each in reads if each.path == path and each.choices]
-    return Need(
+    return FieldRequirement(
         path,
         reads,
         is_required=(path, False) in always.read and path[-1] is not ITEM,

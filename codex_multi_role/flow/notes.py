@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jinja2 import nodes
-
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
-from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression
 from codex_multi_role.catalog.flow_spec import reached_from, step_place
+from codex_multi_role.flow.conditions import known_truth
 from codex_multi_role.flow.result_reads import is_used
 from codex_multi_role.flow.step_fields import KnownCheck
-
-FAILURES = (
-    *("abort", "bad", "broken", "cancel", "decline", "deny", "error", "fail", "gave", "invalid", "red"),
-    *("refuse", "reject", "time"),
-)
-"""Beginnings of words in the name of an end that is a failure."""
+from codex_multi_role.reading.value_types import ANY
 
 
 def notes_on(flow: FlowSpec, catalog: RoleSpecCatalog, checks: Mapping[str, KnownCheck]) -> Iterator[str]:
@@ -30,8 +23,9 @@ def notes_on(flow: FlowSpec, catalog: RoleSpecCatalog, checks: Mapping[str, Know
         if step.retry is not None and check is not None and check.repeats_itself:
             yield f"{place / 'retry'}: the check {step.check} gives the same result again, unless its files change"
         for number, route in enumerate(step.next):
-            if _is_failure(route) and _says_that_it_is_bad(route, step, check):
-                yield f"{place / 'next' / number}: the flow ends with exit code 0; add `exit: 1` if that is a failure"
+            if route.end and "exit" not in route.model_fields_set and _says_that_it_is_bad(route, step, check):
+                meant = "add `exit: 1`, or `exit: 0` if that is meant"
+                yield f"{place / 'next' / number}: the flow ends with exit code 0 after a bad result; {meant}"
 
 
 def _only_answers(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
@@ -45,17 +39,12 @@ def _may_continue(flow: FlowSpec, index: int) -> bool:
     return not flow.internal and any(each is not flow.steps[index] for each in reached_from(flow, index))
 
 
-def _is_failure(route: RouteSpec) -> bool:
-    words = (route.end or "").casefold().replace("-", "_").split("_")
-    return not route.exit and any(word.startswith(failure) for word in words for failure in FAILURES)
-
-
 def _says_that_it_is_bad(route: RouteSpec, step: StepSpec, check: KnownCheck | None) -> bool:
-    """Whether the condition holds only for a bad result of the step: a rejection, or a bad verdict of its check."""
-    match parse_expression(route.when) if route.when else None:
-        case nodes.Not(node=result):
-            return name_or_constant(result) == ("steps", step.id, "approved")
-        case nodes.Compare(expr=result, ops=[nodes.Operand(op=sign, expr=nodes.Const(value=word))]):
-            is_verdict = name_or_constant(result) == ("steps", step.id, "verdict")
-            return is_verdict and check is not None and (word in check.bad) == (sign == "eq")
-    return False
+    """Whether the condition may hold for a bad result of the step, a rejection or a bad verdict, and for no other."""
+    name, every, bad = "approved", frozenset[object]({True, False}), frozenset[object]({False})
+    if check is not None:
+        name, every, bad = "verdict", check.result.fields.get("status", ANY).values or frozenset(), frozenset(check.bad)
+    elif step.review is None or route.when is None:
+        return False
+    may_hold = {each for each in every if known_truth(route.when, {("steps", step.id, name): each}) is not False}
+    return bool(may_hold) and may_hold <= bad

@@ -1,4 +1,10 @@
-"""What the templates of a flow read of the results of its steps, in the order in which a visit evaluates them."""
+"""What the templates of a flow read of the results of its steps, in the order in which a visit evaluates them.
+
+A reader makes the values that a template sees: each result is unknown and has a path, beginning with whose it is (its
+`Source`), so that what is done with it can be told from what is done with others. What the engine says of a step has
+a rule instead, by which decisions of one evaluation that no state of the step allows are recognized. A called flow is
+read at each of its calls, with the templates of the call as its inputs: what it reads of them is read of the caller.
+"""
 
 from __future__ import annotations
 
@@ -248,13 +254,17 @@ class FlowReader:
             [once.of(route.reason, at / "reason") for route, at in routes],
         )
 
-    def _contexts(self) -> Iterator[Context]:
-        inputs: dict[str, object] = {
+    @cached_property
+    def _inputs(self) -> Mapping[str, object]:
+        unknown = {
             name: UnknownValue(f"{self._scope}inputs.{name}", kind=_INPUT_KINDS[spec.type][0])
             for name, spec in self.flow.inputs.items()
         }
+        return {**unknown, **self._given}
+
+    def _contexts(self) -> Iterator[Context]:
         for around in self._around():
-            yield {**self._context, "inputs": UnknownValue("inputs", _Inputs({**inputs, **self._given}, around))}
+            yield {**self._context, "inputs": UnknownValue("inputs", _Inputs(self._inputs, around))}
 
     def _item_contexts(self, step: StepSpec) -> Iterator[Context]:
         """What the templates see that are filled in once per item, if the step has some."""
@@ -342,15 +352,20 @@ def item_of(step: StepName) -> StepName:
 
 
 class _Inputs(dict[str, object]):
-    """The inputs of a called flow, each filled in where it is read. ``context``: what the templates of the call see."""
+    """The inputs of a called flow, each filled in when it is first read.
+
+    ``context``: what the templates of the call see.
+    """
 
     def __init__(self, given: Mapping[str, object], context: Context) -> None:
         super().__init__(given)
-        self._context = context
+        self._context, self._filled = context, dict[str, object]()
 
     def __getitem__(self, name: str) -> object:
-        with unnoted():
-            return filled(super().__getitem__(name), self._context)
+        if name not in self._filled:
+            with unnoted():
+                self._filled[name] = filled(super().__getitem__(name), self._context)
+        return self._filled[name]
 
 
 class _Reading(NamedTuple):

@@ -80,7 +80,7 @@ def certain_reads(explorations: Sequence[Exploration], wanted: Wanted) -> Certai
     for number, each in enumerate(possible):
         for note in each.notes:
             if wanted.source.includes(note.path[0]) and note.use is not ValueUse.ANY:
-                for key, within in _needed(note.path[1:], note.use):
+                for key, within in _paths_read(note.path[1:], note.use):
                     found.setdefault(key, [set() for _ in possible])[number].add(within)
     read, missed = set[tuple[Path, bool]](), set[tuple[Path, bool]]()
     for key, by_number in found.items():
@@ -90,14 +90,14 @@ def certain_reads(explorations: Sequence[Exploration], wanted: Wanted) -> Certai
     return Certain(frozenset(read), frozenset(key for key in missed if ITEM in key[0]))
 
 
-def _needed(path: NotedPath, use: ValueUse) -> list[tuple[tuple[Path, bool], NotedPath]]:
+def _paths_read(path: NotedPath, use: ValueUse) -> list[tuple[tuple[Path, bool], NotedPath]]:
     """The value and what it is a part of, within the same element of a list; and which element that is."""
     plain = plain_path(path)
     last = max((number for number, part in enumerate(plain) if part is ITEM), default=-1)
     lengths = range(max(last + 1, 1), len(path))
-    needed = [(plain, False), *([] if use in TAKE_NULL else [(plain, True)])]
-    needed += [(plain[:length], is_null) for length in lengths for is_null in (False, True)]
-    return [(each, path[: last + 1]) for each in needed]
+    paths = [(plain, False), *([] if use in TAKE_NULL else [(plain, True)])]
+    paths += [(plain[:length], is_null) for length in lengths for is_null in (False, True)]
+    return [(each, path[: last + 1]) for each in paths]
 
 
 def _walked(exploration: Exploration, source: Source, path: Path) -> set[NotedPath]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import chain
 
+from codex_multi_role.catalog.flow_expressions import paths_of
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from
 from codex_multi_role.catalog.templates import TemplateFailed, render
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
@@ -57,7 +58,8 @@ def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
 
 
 def _check(template: FlowTemplate, unknown: set[str], problems: Problems) -> None:
-    failure = template.failure
+    named = {path[1] for path in paths_of(template.text) if path[0] == "steps" and len(path) > 1}
+    failure = None if named.isdisjoint(unknown) else template.failure
     for path in failure.missing if isinstance(failure, TemplateFailed) else ():
         if path[0] == "steps" and path[1] in unknown:
             with problems.collected():

@@ -26,7 +26,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.subscribers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
-from codex_multi_role.run_folder.folder import repeated_run
+from codex_multi_role.run_folder.folder import takes_over
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget, Limits
@@ -75,8 +75,8 @@ def live_parts(
         members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder, sandbox)
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
-        is_rerun = repeated_run(folder.record())  # most of its turns are taken over
-        if not is_rerun and (starting := fleet.start(*_needed_first(definitions, folder))):
+        first = None if takes_over(folder.record()) else _needed_first(definitions, folder)
+        if first and (starting := fleet.start(*first)):
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())

@@ -36,7 +36,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
-from codex_multi_role.lifecycle.team_loading import contracts_of, load_team
+from codex_multi_role.lifecycle.team_loading import CheckedTeam, load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
@@ -49,8 +49,7 @@ class Definitions:
     """Everything a run consists of, loaded and checked. Nothing has been started or written yet."""
 
     options: RunOptions
-    catalog: RoleSpecCatalog
-    flows: Mapping[str, FlowSpec]
+    team: CheckedTeam
     inputs: Mapping[str, Any]
     playbook: Any
     stand_in: StandIn | None
@@ -68,10 +67,17 @@ class Definitions:
     def needs(self) -> Needs:
         return needs_of(self.flow, self.options)
 
-    @cached_property
+    @property
+    def catalog(self) -> RoleSpecCatalog:
+        return self.team.catalog
+
+    @property
+    def flows(self) -> Mapping[str, FlowSpec]:
+        return self.team.flows
+
+    @property
     def contracts(self) -> Contracts:
-        """What roles must answer; derived when it is first needed."""
-        return contracts_of(self.flows, self.options.flow, self.catalog)
+        return self.team.contracts
 
     @property
     def allow_removed_tests(self) -> tuple[str, ...]:
@@ -236,7 +242,7 @@ def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_onl
     return wrap if options.tests.test_sandbox else no_sandbox
 
 
-LoadTeam = Callable[[str, Path | None], tuple[dict[str, FlowSpec], RoleSpecCatalog]]
+LoadTeam = Callable[[str, Path | None], CheckedTeam]
 
 
 def load_definitions(options: RunOptions, load: LoadTeam = load_team) -> Definitions:
@@ -257,15 +263,14 @@ def load_for_another_machine(options: RunOptions) -> Definitions:
 def _load(
     options: RunOptions, codex: Path, workspace: Path, python: Interpreter, load: LoadTeam = load_team
 ) -> Definitions:
-    flows, catalog = load(options.flow, options.place.roles)
+    flows, catalog = team = load(options.flow, options.place.roles)
     playbook, suggested = _playbook(options, flows, catalog)
     goal = flows[options.flow].goal
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
     stands_in = [source.load(options) for source in sources_of(options.added).values() if source.load]
     return Definitions(
         options=options.changed(codex_bin=codex) if options.answers.codex_bin else options,  # PATH may differ on resume
-        catalog=catalog,
-        flows=flows,
+        team=team,
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
         stand_in=next(iter(stands_in), None),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from graphlib import TopologicalSorter
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
@@ -16,7 +15,7 @@ from codex_multi_role.lifecycle.readiness import require_paths
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps.ask import payload_from, role_for, with_needs
+from codex_multi_role.steps.ask import payload_from, role_for, told_what_is_required
 
 REST = "…"
 TEST_RESULT: Json = {"status": "<test result>", REST: REST}
@@ -113,15 +112,14 @@ class _FirstPass:
 
     def _add_every_role(self, step: StepSpec) -> None:
         dependencies = self._catalog.dependencies()
-        needed = {each for needs in dependencies.values() for each in needs}
-        before = {role: handoff for role, handoff in self.state.latest_handoffs.items() if role not in needed}
-        for name in TopologicalSorter(dependencies).static_order():
+        before = self._catalog.not_waited_for(self.state.latest_handoffs)
+        for name in self._catalog.in_order():
             handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
             self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
     def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None, task: str = "") -> None:
         texts, contracts = self._catalog.general_prompts, self._definitions.contracts
-        told = with_needs(role, texts, contracts.for_ask(self._flow.name, step, role))
+        told = told_what_is_required(role, texts, contracts.for_ask(self._flow.name, step, role))
         prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests, task=task)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))

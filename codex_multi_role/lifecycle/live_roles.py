@@ -16,7 +16,7 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
-from codex_multi_role.lifecycle.team_loading import changed_catalog
+from codex_multi_role.lifecycle.team_loading import CheckedTeam, changed_catalog
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import RolesReloaded, Warning
 
@@ -146,7 +146,7 @@ class LiveRoles:
         _require_same_roles(before, read)
         taken, wider = _without_wider_rights(before, read)
         changed = _changes(before, taken)
-        definitions = replace(self._definitions, catalog=taken).checked()
+        definitions = replace(self._definitions, team=CheckedTeam(self._definitions.team.flows, taken)).checked()
         _require_possible(taken, changed)
         self._catalog_file = keep_changed_roles(read, self._folder, self._catalog_file)
         self._keep(self._catalog_file, wider)

@@ -46,13 +46,13 @@ def sandbox_variables(folder: RunFolder) -> dict[str, str]:
     return dict(Family.of_run(folder.path, "checks").marked(own))
 
 
-def prepare_first(definitions: Definitions, folder: RunFolder, steering: Steering) -> Iterator[str]:
+def prepare_first(definitions: Definitions, folder: RunFolder, steering: Steering, stopping: Event) -> Iterator[str]:
     """Prepare the run's worktree, or try the setup that copies need, before the first turn; yields warnings.
 
-    Raises `SetupFailed`, `UsageError`, `StorageError`.
+    Once ``stopping`` is set, the setup is ended. Raises `SetupFailed`, `UsageError`, `StorageError`.
     """
     read_only = unwritable_paths(definitions, folder, steering)
-    preparation = preparation_of(definitions, folder, read_only, Event())
+    preparation = preparation_of(definitions, folder, read_only, stopping)
     if preparation is None:
         return
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)

@@ -167,8 +167,7 @@ def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str
     if not uses_other_files(definitions, folder):
         return before
     kept = load_catalog(folder.catalog_path / earlier["catalog_file"])
-    flows, catalog = load_flow_and_called(definitions.options.flow, kept)
-    return replace(before, flows=flows, catalog=catalog)
+    return replace(before, team=load_flow_and_called(definitions.options.flow, kept))
 
 
 def _of_the_past(recorded: Mapping[str, Any]) -> dict[str, Any]:

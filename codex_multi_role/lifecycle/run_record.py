@@ -24,7 +24,6 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
-from codex_multi_role.run_folder.folder import RERUN, repeated_run
 from codex_multi_role.run_options import LIMITS, RunReport
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Snapshots, Workspace
@@ -49,8 +48,6 @@ class RunRecord:
         self._folder = folder
         self._earlier = earlier
         self._forked_from = forked_from or (earlier or {}).get("forked_from")
-        if self._forked_from and earlier and repeated_run(earlier):
-            self._forked_from = {**self._forked_from, RERUN: True}
         self._fields = self._first(catalog_file)
         self.steering = Steering.of(definitions, self.roles_source, folder.path)
         self._fields |= self.steering.as_json()

@@ -19,6 +19,7 @@ from codex_multi_role.errors import (
     ReviewWaiting,
     RoleFailed,
     RunInterrupted,
+    SetupFailed,
     StorageError,
     ending_for,
 )
@@ -37,7 +38,7 @@ from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
 from codex_multi_role.lifecycle.steering import Steering
-from codex_multi_role.lifecycle.stopping import Stop, stop_signals
+from codex_multi_role.lifecycle.stopping import Stop, stoppable
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import (
     AskPerson,
@@ -53,7 +54,8 @@ from codex_multi_role.run_folder import (
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import RELOADED, new_numbered
 from codex_multi_role.run_folder.states import RUN, States
-from codex_multi_role.run_options import RunReport
+from codex_multi_role.run_folder.stop_request import StopRequest, StopRequests
+from codex_multi_role.run_options import RunReport, bring_up_to_date
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
@@ -96,10 +98,7 @@ class Session:
         self._fork_note = fork_note
         self._notes = [note] if note else []
         self._earlier = earlier
-        if earlier and earlier["options"].get("reuse") == "*":
-            self._notes.append(
-                "it no longer takes over turns of other runs, as requested at its start: only a rerun takes over any"
-            )
+        self._notes += bring_up_to_date(earlier) if earlier else []
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
             self._notes.append(
@@ -109,6 +108,7 @@ class Session:
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
         self._meanwhile: Callable[[], object] = lambda: None
+        self._stop_request: Callable[[], StopRequest | None] = lambda: None
         self._state = self._first_state()
         self._edited_flows: list[str] = []
         self._last_snapshot = ""
@@ -134,6 +134,7 @@ class Session:
             owner = Owner(self._folder.owner_path)
             owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
             stack.callback(self._release, owner)
+            self._stop_request = partial(StopRequests(self._folder.path).find, owner.session)
             stack.callback(self._remove_mount_points)
             if self._earlier is None:
                 self._placement.begin(self._folder)
@@ -219,7 +220,7 @@ class Session:
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
-            with stop_signals(family.kill) as stop:
+            with stoppable(family.kill, self._stop_request) as stop:
                 ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
             report = self._closed(events, ending)
@@ -265,7 +266,7 @@ class Session:
             events.publish(Warning(note))
         try:
             definitions, record = self._definitions, self._record
-            self._prepare(events)
+            self._prepare(events, stop)
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
@@ -277,7 +278,9 @@ class Session:
                 save = partial(self._placement.save, parts.trees)
                 services = replace(parts.services, ask_person=self._ask_person, states=states, save=save)
                 draining = self._placement.draining
-                progress = replace(parts.progress, killed_turns=self._killed_turns, draining=draining)
+                progress = replace(
+                    parts.progress, killed_turns=self._killed_turns, draining=draining, pausing=stop.pausing
+                )
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), roles, stop)
                 if not stop.in_a_hurry:
@@ -293,12 +296,16 @@ class Session:
         steering = self._record.steering
         return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
 
-    def _prepare(self, events: EventLog) -> None:
+    def _prepare(self, events: EventLog, stop: Stop) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
         if not self._definitions.needs:
             return
-        for warning in prepare_first(self._definitions, self._folder, self._steering):
-            events.publish(Warning(warning))
+        try:
+            for warning in prepare_first(self._definitions, self._folder, self._steering, stop.requested):
+                events.publish(Warning(warning))
+        except SetupFailed:
+            stop.require_going_on()
+            raise
         if not any(list_turns(self._folder)):
             self._record.prepared()
 
@@ -319,6 +326,7 @@ class Session:
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         with self._journal(parts) as begin, ExitStack() as stack:
             stop.interrupts = False
+            stop.require_going_on()
             parts = stack.enter_context(beside_baseline(parts))
             while True:  # waits: for questions that were answered meanwhile, once more for each
                 durable = DurableRun(flows, self._state, parts)

@@ -1,4 +1,4 @@
-"""Stop a run from outside, from another process like Ctrl-C in its terminal.
+"""Stop a run from outside: by a request in its folder, or like Ctrl-C in its terminal.
 
 The signals: Ctrl-C, SIGTERM, SIGQUIT, the end of its terminal (SIGHUP), and of its CPU time (SIGXCPU).
 """
@@ -9,17 +9,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
-from typing import Any
 
-import psutil
-
-from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunStatus, UsageError
+from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunInterrupted, RunPaused, RunStatus, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, is_held, is_running, read_owner
+from codex_multi_role.run_folder.stop_request import StopRequest, StopRequests
 
 
 def stopping_signals() -> list[signal.Signals]:
@@ -29,7 +27,7 @@ def stopping_signals() -> list[signal.Signals]:
 
 
 class Stop:
-    """Handles stop signals: the first one stops the run, each further one calls ``hurry``.
+    """The stop of a run, by a signal or by a `StopRequest`: the first one stops it, each further one calls ``hurry``.
 
     The exceptions are a further SIGHUP, because the system and the shell both send one when a terminal closes, and
     SIGXCPU, which the system repeats every second.
@@ -37,13 +35,19 @@ class Stop:
     While the run ``interrupts``, the first signal raises KeyboardInterrupt; later it is only noted. Because the
     exception is raised wherever the main thread happens to be, it could leave the workflow running, and the run would
     wait for its end. A second exception could interrupt the writing of the state.
+
+    ``requested`` is set by a request where no signal can be raised: what is waited for before the walk ends with it.
+    ``pausing`` is set by a request to pause.
     """
 
     def __init__(self, hurry: Callable[[], None]) -> None:
         self._hurry = hurry
         self.asked = False
+        self.requested = threading.Event()
+        self.pausing = threading.Event()
         self.interrupts = True
         self.in_a_hurry = False
+        self.handles_signals = False
         self._announced = False
         self._by = 0
 
@@ -60,6 +64,23 @@ class Stop:
             self._announced = True  # nothing is running that could mistake its end for a failure
             raise KeyboardInterrupt
 
+    def request(self) -> None:
+        """As a signal does, from another thread; where the main thread works on the run, by one, which wakes it."""
+        if self.handles_signals:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        elif self.asked:
+            self(signal.SIGINT, None)
+        else:
+            self.asked = True
+            self.requested.set()
+
+    def require_going_on(self) -> None:
+        """Raise `RunInterrupted`, or `RunPaused`, if the run must stop before it has begun to work."""
+        if self.asked:
+            raise RunInterrupted
+        if self.pausing.is_set():
+            raise RunPaused("the run was paused")
+
     def announce(self) -> None:
         """Note that all parts know of the stop: what ends now was meant to end, and a hurried stop need not wait."""
         self._announced = True
@@ -74,6 +95,34 @@ class Stop:
 
 
 @contextmanager
+def stoppable(hurry: Callable[[], None], look: Callable[[], StopRequest | None]) -> Iterator[Stop]:
+    """Stop a run at a `StopRequest` that ``look`` finds, and, in the main thread, at all `stopping_signals`."""
+    with stop_signals(hurry) as stop:
+        ended = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(stop, look, ended), name="stop requests", daemon=True)
+        watcher.start()
+        try:
+            yield stop
+        finally:
+            ended.set()
+            watcher.join()  # waits: for one look at a file
+
+
+def _watch(stop: Stop, look: Callable[[], StopRequest | None], ended: threading.Event) -> None:
+    """Act on requests: on the first one of a kind, and once on one that hurries."""
+    acted: set[tuple[bool, bool]] = set()
+    while not ended.wait(LOOK_SECONDS):  # waits: for a request, ended by the end of the run
+        request = look()
+        if request is None or (kind := (request.pauses, request.hurries)) in acted:
+            continue
+        acted.add(kind)
+        if request.pauses:
+            stop.pausing.set()
+        else:
+            stop.request()
+
+
+@contextmanager
 def stop_signals(hurry: Callable[[], None]) -> Iterator[Stop]:
     """Make all `stopping_signals` stop a run like Ctrl-C. Only the main thread may set handlers."""
     stop = Stop(hurry)
@@ -81,9 +130,11 @@ def stop_signals(hurry: Callable[[], None]) -> Iterator[Stop]:
         yield stop
         return
     previous = {number: signal.signal(number, stop) for number in stopping_signals()}
+    stop.handles_signals = True
     try:
         yield stop
     finally:
+        stop.handles_signals = False
         for number, handler in previous.items():
             signal.signal(number, handler)
 
@@ -104,60 +155,52 @@ def _stop_at_end_of(descriptor: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
-"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process ignore the first one."""
 LOOK_SECONDS = 0.1
 STUCK_SECONDS = 60.0
+HURRY_SECONDS = 15.0
+"""After how long a stop that was requested is in a hurry."""
 CHUNK_BYTES = 4096
-LEAVING_SECONDS = 15.0
-"""How long a process has to write its report and exit."""
 
 
 def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Signal the run's process until it releases the run, for at most a minute, or until ``is_ending``.
+    """Request that the run stops, and wait until it has, for at most a minute, or until ``is_ending``.
 
-    Raises `UsageError` if no process, or somebody else's, works on it, and `RunBusy` if it does not release the run.
+    Nothing is left to do if it has ended or is parked. Raises `UsageError` if its process is gone, `StorageError`, and
+    `RunBusy` if it does not stop.
     """
-    if not (is_alive(folder) and is_held(folder)):
-        raise _not_running(folder)
+    if not is_alive(folder) and ExitCode.find(folder.record().get("exit_code")) is not None:
+        return
+    requests, request = request_stop(folder)
+    if _is_released_within(folder, HURRY_SECONDS, is_ending):
+        return
+    if not is_ending():
+        requests.hurry(request)
+    if _is_released_within(folder, STUCK_SECONDS - HURRY_SECONDS, is_ending):
+        return
+    if is_ending():
+        raise RunBusy(f"the run {folder.run_id} was asked to stop and has not ended yet", "Check again in a moment.")
+    pid = read_owner(folder).get("pid")
+    raise RunBusy(f"process {pid} is still working on run {folder.run_id}", f"`kill -9 {pid}`, then resume it.")
 
+
+def pause_run(folder: RunFolder) -> None:
+    """Request that the run parks once the turns at work have ended. Raises `UsageError` and `StorageError`."""
+    request_stop(folder, pauses=True)
+
+
+def request_stop(folder: RunFolder, *, pauses: bool = False) -> tuple[StopRequests, StopRequest]:
+    """Request it of the session that works on the run. Raises `UsageError` if none does, `StorageError`."""
     owner = read_owner(folder)
-    for number, seconds in SIGNALS:
-        try:
-            process = psutil.Process(owner["pid"])
-            if process.create_time() == owner["start_time"]:
-                process.send_signal(number)
-        except psutil.AccessDenied as error:
-            raise UsageError(
-                f"process {owner['pid']} belongs to another user", "Ask that user to stop it, or do it as that user."
-            ) from error
-        except (psutil.Error, KeyError):
-            return  # it has ended, or released the run
-        if _is_released_within(folder, seconds, is_ending):
-            return
-        if is_ending():
-            raise RunBusy(
-                f"the run {folder.run_id} was asked to stop and has not ended yet", "Check again in a moment."
-            )
-    raise RunBusy(
-        f"process {owner['pid']} is still working on run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
-    )
+    if not (is_running(owner) and is_held(folder)):
+        raise _not_running(folder, "pause" if pauses else "cancel")
+    requests = StopRequests(folder.path)
+    return requests, requests.request(str(owner.get("session", "")), pauses=pauses)
 
 
-def outlives(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` named still runs `LEAVING_SECONDS` after it released its run."""
-    end = time.monotonic() + LEAVING_SECONDS
-    while is_running(owner):
-        if time.monotonic() > end:
-            return True
-        time.sleep(LOOK_SECONDS)
-    return False
-
-
-def _not_running(folder: RunFolder) -> UsageError:
+def _not_running(folder: RunFolder, wanted: str) -> UsageError:
     record = folder.record()
     status = RunStatus.KILLED if record.get("status") == RunStatus.RUNNING else record.get("status")
-    return UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to cancel")
+    return UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to {wanted}")
 
 
 def _is_released_within(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:

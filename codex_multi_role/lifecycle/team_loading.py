@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from codex_multi_role.catalog import (
     FlowSpec,
@@ -50,6 +52,20 @@ ADDED = (ANALYSIS_PATH, TOLD, WEB_SEARCHES)
 """The fields that an answer may get from elsewhere."""
 
 
+class _FlowsAndRoles(NamedTuple):
+    flows: dict[str, FlowSpec]
+    catalog: RoleSpecCatalog
+
+
+class CheckedTeam(_FlowsAndRoles):
+    """A flow and those that it calls, by name, and the catalog with all roles that they ask."""
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        """What the roles must answer; derived when it is first needed."""
+        return contracts_of(self.flows, next(iter(self.flows)), self.catalog)
+
+
 def roles_folder(given: Path | None) -> Path:
     """The catalog's folder: ``--roles`` or its file's folder, ``./roles`` if it has a catalog, or the packaged one."""
     if given is not None:
@@ -57,7 +73,7 @@ def roles_folder(given: Path | None) -> Path:
     return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
 
 
-def load_team(flow: str, roles: Path | None) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+def load_team(flow: str, roles: Path | None) -> CheckedTeam:
     """As `load_flow_and_called`, with the catalog that ``roles`` names. Raises `UsageError`.
 
     Mistakes of a flow are found even if the catalog has some.
@@ -90,19 +106,17 @@ def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     return catalog
 
 
-def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`.
-
-    Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
-    """
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> CheckedTeam:
+    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`."""
     return checked_team(read_flows(name, catalog.source.parent), catalog)
 
 
-def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> CheckedTeam:
     """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    problems, types = Problems(), known_types(flows, catalog, known_checks(flows), ADDED)
+    team, problems = CheckedTeam(flows, catalog), Problems()
+    types = known_types(flows, catalog, known_checks(flows), ADDED)
     for name in (name for name, flow in flows.items() if is_recorded(flow)):
         types[name] = {key: known.names_only() for key, known in types[name].items()}
     with problems.collected():
@@ -116,9 +130,9 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     if not any(map(is_recorded, flows.values())):
         check_closed_schemas(catalog, problems)
         problems.raise_found()
-        check_contracts(contracts_of(flows, next(iter(flows)), catalog), flows, catalog)
+        check_contracts(team.contracts, flows, catalog)
     problems.raise_found()
-    return flows, catalog
+    return team
 
 
 def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
@@ -149,7 +163,7 @@ def _known(name: str, check: Check) -> KnownCheck:
     only_passes_or_fails = status.values is not None and len(status.values) == 1
     return KnownCheck(
         _as_recorded(name, declared),
-        bad,
+        (*bad, COULD_NOT_RUN),
         check.read_only and not check.what_is_bad and not only_passes_or_fails,
         check.read_only and check.max_seconds is no_time,
     )

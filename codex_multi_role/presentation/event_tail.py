@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
+from codex_multi_role.presentation.outcome import is_open
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import RecordedRun, status_now
 from codex_multi_role.reading.json_files import read_records
@@ -84,7 +85,7 @@ class RunNow:
 
     @property
     def alive(self) -> bool:
-        return self.status in (RunStatus.RUNNING, RunStatus.QUEUED)
+        return is_open(self.status)
 
 
 class RunsReader:

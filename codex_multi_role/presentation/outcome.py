@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
 from codex_multi_role.presentation.wording import cost_in_words, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import Questions, RunEvent, RunFolder, events
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import PROGRAM, SHARED
@@ -21,6 +22,7 @@ OUTCOMES = {
     "tests_failed": "The tests fail",
     "role_failed": "A role failed",
     "waiting_for_review": "Waiting for a person",
+    "paused": "Paused",
     "budget_used_up": "A budget is used up",
     "quota": "The provider accepts no more turns for now",
     "cancelled": "Cancelled",
@@ -57,7 +59,6 @@ _STATUSES: dict[str, StatusWords] = {
     for each in (
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
         StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
-        StatusWords(RunStatus.QUEUED, IDLE, "…", "The run waits for a worker.", "Waiting for a worker"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
@@ -67,11 +68,20 @@ _STATUSES: dict[str, StatusWords] = {
         StatusWords(RunStatus.UNREADABLE, BAD, "•", "The run is unreadable.", "run.json cannot be read"),
     )
 }
+ADDED: Registry[StatusWords] = Registry("status", "codex_multi_role.statuses", {})
+"""Those of runs that extensions find elsewhere."""
 
 
 def run_status(status: str) -> StatusWords:
     """Return how a run's current status is shown."""
-    return _STATUSES.get(status) or StatusWords(status_in_words(status), WARN, "•", f"The run is {one_line(status)}.")
+    if status in _STATUSES or status in ADDED.names():
+        return _STATUSES.get(status) or ADDED.find(status)
+    return StatusWords(status_in_words(status), WARN, "•", f"The run is {one_line(status)}.")
+
+
+def is_open(status: str) -> bool:
+    """Whether a run with this current status goes on by itself."""
+    return run_status(status).tone in (BUSY, IDLE)
 
 
 def tone_of(status: str, otherwise: str = IDLE) -> str:
@@ -184,7 +194,7 @@ def _suggestion(record: Mapping[str, Any]) -> str:
 
 
 def answer_commands(folder: RunFolder, open_keys: Sequence[str]) -> str:
-    """Return the two commands that answer a run's oldest open question, and resume it unless workers do that."""
+    """Return the two commands that answer a run's oldest open question, and resume it unless that happens elsewhere."""
     then = [] if SHARED in read_object(folder.record_path) else ["--resume"]
     which = ["--question", open_keys[0]] if len(open_keys) > 1 else []
     reject = folder.command("reject", *which, "--comment", "WHY", *then)
@@ -212,6 +222,6 @@ def next_from_record(folder: RunFolder, record: Mapping[str, Any], status: str) 
 
     A closer look is not: whoever reads this has it.
     """
-    if status in (RunStatus.RUNNING, RunStatus.QUEUED) or not isinstance(record.get("options"), Mapping):
+    if is_open(status) or not isinstance(record.get("options"), Mapping):
         return ""
     return "" if _suggestion(record) == LOOK else next_command(folder, record.get("exit_code"))

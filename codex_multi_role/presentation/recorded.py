@@ -110,7 +110,7 @@ def read_record(folder: RunFolder) -> dict[str, Any]:
 def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
     """Return the recorded status, or ``killed`` if a run recorded as running has no live process.
 
-    The database of a shared run knows its status.
+    Where a shared run is, its status is known.
     """
     status = str(record.get("status", ""))
     if SHARED in record or status != RunStatus.RUNNING or is_alive(folder):

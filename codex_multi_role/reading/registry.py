@@ -97,6 +97,14 @@ class Registry(Generic[PartT]):
         return file if file is None or module.startswith(_OWN) else file.parent
 
 
+_HINTS: Registry[str] = Registry("hint", "codex_multi_role.hints", {})
+
+
+def hint(about: str, otherwise: str = "") -> str:
+    """What an extension advises ``about`` something that the core says, such as how a turn ended."""
+    return _HINTS.find(about) if about in _HINTS.names() else otherwise
+
+
 def no_such_part(kind: str, group: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     """Like `no_such`; the hint also says if our own entry points are missing, as in a checkout not yet installed."""
     message, hint = no_such(kind, name, known)

@@ -20,13 +20,13 @@ import os
 import re
 import secrets
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
@@ -34,6 +34,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_options import RunPlace
 
 PROGRAM = "codex-multi-role"
@@ -50,15 +51,14 @@ RECORDING = "recording.ndjson"
 RELOADED = "reloaded_"
 """Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 SHARED = "shared"
-"""The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
-RERUN = "rerun"
-"""The key in ``forked_from`` of a run that takes over equal turns of the other one."""
+"""The key of ``run.json`` in a copy of the folder of a run elsewhere: what is only known there."""
 ROLE_PREFIX = "role-"
 OWN_NAMES = frozenset(
     {
-        *("run.json", "controller_state.json", "states.json", "owner.json", "replay.json", "answer.md", "output.log"),
-        *("events.jsonl", "inherited_events.jsonl", "report.html", "latest", "catalog", "baseline", "tests", "checks"),
-        *("reviews", "items", "given_items", "cancelled", "worktrees", "replay", "applied", "exported"),
+        *("run.json", "controller_state.json", "states.json", "owner.json", "stop.json", "replay.json", "answer.md"),
+        *("output.log", "events.jsonl", "inherited_events.jsonl", "report.html", "latest", "catalog", "baseline"),
+        *("tests", "checks", "reviews", "items", "given_items", "cancelled", "worktrees"),
+        *("replay", "applied", "exported"),
     }
 )
 """What the folder of a run has itself, beside files of `JOURNAL`. A role of such a name has another folder."""
@@ -160,8 +160,9 @@ class RunFolder:
 
     def complete(self, text: str) -> str:
         """Complete the commands in a text of this run: they have ``RUN``, or ``RUN=ID`` for another run beside it."""
-        url = read_object(self.record_path).get(SHARED, {}).get("database", "") if " RUN" in text else ""
-        where = command_line(runs_dir=self.path.parent, database_url=url).removeprefix(PROGRAM)
+        shared = read_object(self.record_path).get(SHARED) if " RUN" in text else None
+        place = [word for each in PLACES.that_load() for word in each.arguments(shared)] if shared else []
+        where = command_line(runs_dir=self.path.parent, place=place).removeprefix(PROGRAM)
         return _OF_A_RUN.sub(lambda found: f"{found[1]} {found[2] or self.run_id}{where}", text)
 
     def others(self) -> list[Path]:
@@ -208,12 +209,21 @@ def instance_in(folder: str) -> str:
     return inner if inner != folder and _is_taken(inner) else folder
 
 
-def command_line(*words: str, runs_dir: Path | None = None, database_url: str = "") -> str:
-    """One command to paste into a shell. Its runs are those of the database, otherwise those below ``runs_dir``."""
+class PlaceOfRuns(Protocol):
+    """Another place of runs, that an extension registers."""
+
+    def arguments(self, shared: Mapping[str, Any], /) -> Sequence[str]:
+        """The option that names the place, from what a run there has under `SHARED`."""
+
+
+PLACES: Registry[PlaceOfRuns] = Registry("place of runs", "codex_multi_role.runs", {})
+
+
+def command_line(*words: str, runs_dir: Path | None = None, place: Sequence[str] = ()) -> str:
+    """One command to paste into a shell. Its runs are in the ``place``, otherwise below ``runs_dir``."""
     is_elsewhere = runs_dir is not None and runs_dir.resolve() != RunPlace.runs_dir.resolve()
     where = ["--runs-dir", str(runs_dir)] if is_elsewhere else []
-    where = ["--database-url", database_url] if database_url else where
-    return shlex.join([PROGRAM, *words, *where])
+    return shlex.join([PROGRAM, *words, *(place or where)])
 
 
 class _Object(dict[str, Any]):
@@ -238,11 +248,9 @@ def has_reached_end(record: Mapping[str, Any]) -> bool:
     return code is not None and not code.is_resumable
 
 
-def repeated_run(record: Mapping[str, Any]) -> str:
-    """The id of the run whose equal turns the run with this ``run.json`` takes over, or empty."""
-    origin, options = record.get("forked_from") or {}, record.get("options") or {}
-    run_id = str(origin.get("run_id", ""))
-    return run_id if origin.get(RERUN) or options.get("reuse") == run_id else ""  # as earlier versions recorded it
+def takes_over(record: Mapping[str, Any]) -> bool:
+    """Whether the run with this ``run.json`` begins with turns of another: an extension says so in ``forked_from``."""
+    return not {*(record.get("forked_from") or ())} <= {"run_id", "step", "visit", "task"}
 
 
 def new_run_id() -> str:

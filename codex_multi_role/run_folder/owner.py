@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,20 +19,18 @@ if TYPE_CHECKING:
     from codex_multi_role.run_folder.folder import RunFolder
 
 
-WORKER = "worker"
-"""The key of ``owner.json`` in a copy of the folder of a run on which a worker, perhaps on another machine, works."""
-
-
 class Owner:
     """Keeps ``owner.json`` locked while this process works on the run.
 
     The kernel releases the lock however the process ends. The pid **and** the start time in the file identify the
-    process, because pids are reused. ``what``: the owned thing in messages; by default the run of the folder.
+    process, because pids are reused, and ``session`` this work of it. ``what``: the owned thing in messages; by default
+    the run of the folder.
     """
 
     def __init__(self, path: Path, what: str = "") -> None:
         self.path = path
         self._what = what or f"run {path.parent.name}"
+        self.session = secrets.token_hex(8)
         self.abandoned = False
         """Whether the previous owner was killed."""
         self._file: TextIO | None = None
@@ -71,7 +70,8 @@ class Owner:
         import psutil  # imported here, because only a process that starts a run needs it
 
         file.truncate(0)
-        file.write(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}) + "\n")
+        signed = {"pid": os.getpid(), "start_time": psutil.Process().create_time(), "session": self.session}
+        file.write(json.dumps(signed) + "\n")
         file.flush()
 
     def _holder(self) -> str:
@@ -87,9 +87,9 @@ def is_alive(folder: RunFolder) -> bool:
 
 
 def is_running(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` returned is running; of a worker, as of the last look at its database."""
+    """Whether the process that `read_owner` returned is running; one elsewhere has no pid here."""
     if "pid" not in owner:
-        return WORKER in owner
+        return bool(owner)
     import psutil  # as above
 
     from codex_multi_role.host import processes
@@ -110,5 +110,5 @@ def is_held(folder: RunFolder) -> bool:
 
 
 def read_owner(folder: RunFolder) -> dict[str, Any]:
-    """Read ``pid`` and ``start_time`` of the process that owns the run; empty once it has released the run."""
+    """Read ``pid``, ``start_time`` and ``session`` of who owns the run; empty once it has released the run."""
     return read_object(folder.owner_path)

@@ -22,7 +22,7 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.flow import ExpectedAnswer
-from codex_multi_role.flow.answer_needs import Contract, in_words
+from codex_multi_role.flow.answer_requirements import Contract, in_words
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
@@ -83,7 +83,7 @@ class Ask:
 def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
     question = replace(
-        question, role=with_needs(question.role, run.catalog.general_prompts, question.expected.contract)
+        question, role=told_what_is_required(question.role, run.catalog.general_prompts, question.expected.contract)
     )
     turn, tests, tested = _answered(run, question, record), None, ""
     if turn.handoff is None:
@@ -124,7 +124,7 @@ def role_for(role: RoleSpec, step: StepSpec, prompt: str) -> tuple[RoleSpec, str
     return role.model_copy(update=changes), "" if step.prompt_replaces else prompt
 
 
-def with_needs(role: RoleSpec, texts: GeneralPrompts, contract: Contract) -> RoleSpec:
+def told_what_is_required(role: RoleSpec, texts: GeneralPrompts, contract: Contract) -> RoleSpec:
     """``role`` with what later steps need after the shape of its answer, so that every prompt of it says so."""
     if not contract:
         return role

@@ -13,6 +13,7 @@ from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.errors import TOO_MANY_FILES, BudgetUsedUp, QuotaUsedUp, RoleFailed, RunInterrupted
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.registry import hint
 from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEvent, TurnEnded, TurnStarted, Warning
 from codex_multi_role.run_options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
@@ -106,7 +107,6 @@ ADVICE: Mapping[str, str] = {
     "against_policy": "Change the goal or the role's prompt: the provider refuses to answer this prompt.",
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
     "context_full": "The prompt alone exceeds the model's context: pass less, or use a model with a larger one.",
-    "not_as_recorded": "If the change is intended, record the run again, or replay it with --replay-match nearest.",
     "not_found": "Unknown model or address: check the model (--model, the role's `model`) and the provider's base_url.",
     "overloaded": "Try later, or name another model.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
@@ -118,7 +118,7 @@ ADVICE: Mapping[str, str] = {
     "unauthorized": "Log in with `codex-multi-role codex login`, or fix the key that the provider's env_key names.",
     "unreachable": "Check the network and the provider's base_url.",
 }
-"""What helps a role that failed for this reason, besides another attempt."""
+"""What helps a role that failed for this reason, besides another attempt; extensions have hints for others."""
 
 
 def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> TurnPrompt | None:
@@ -159,7 +159,8 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
 
 def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleFailed:
     """The error that the role has failed permanently."""
-    advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
+    advice = ADVICE.get(outcome.reason) or hint(outcome.reason)
+    advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else advice
     folder = run.services.folder
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",

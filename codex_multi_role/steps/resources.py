@@ -154,10 +154,10 @@ class RunProgress:
     """How far the run is; its sets and tokens change while it works, from several threads.
 
     ``earlier_turns``: those of earlier sessions, by journal position. ``killed_turns``: how many the previous session
-    left unfinished. ``stopping`` is set once, when the run must stop; ``draining``, when it
-    must stop as soon as the work in progress is done. ``running_instances``: those that take a turn
-    now. ``running_items``: the running items of fan-outs, by unit, each with its cancellation token. ``waits_for``: the
-    keys of the questions for which the run must park. ``workspace_lock`` is held while the workspace is changed.
+    left unfinished. ``stopping`` is set once, when the run must stop; ``draining`` and ``pausing``, when it must stop
+    as soon as the work in progress is done. ``running_instances``: those that take a turn now. ``running_items``: the
+    running items of fan-outs, by unit, each with its cancellation token. ``waits_for``: the keys of the questions for
+    which the run must park. ``workspace_lock`` is held while the workspace is changed.
     ``stays``: what works in the workspace and its copies now.
     """
 
@@ -165,6 +165,7 @@ class RunProgress:
     killed_turns: int = 0
     stopping: CancellationToken = field(default_factory=CancellationToken)
     draining: Event = field(default_factory=Event)
+    pausing: Event = field(default_factory=Event)
     running_instances: set[str] = field(default_factory=set)
     running_items: dict[str, CancellationToken] = field(default_factory=dict)
     waits_for: set[str] = field(default_factory=set)

@@ -15,7 +15,7 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
-from codex_multi_role.flow.answer_needs import needless_nulls
+from codex_multi_role.flow.answer_requirements import removable_nulls
 from codex_multi_role.flow.contract_schemas import sent_schema
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable, without
@@ -149,7 +149,7 @@ class Attempt:
             return reply
         expected = self.asked.expected
         if not self.role.strict_output:
-            reply = without(reply, needless_nulls(expected.contract, reply.handoff))
+            reply = without(reply, removable_nulls(expected.contract, reply.handoff))
         problems = expected.problems({**(reply.handoff or {}), **self.kept})
         return unusable(reply, problems) if problems else reply
 

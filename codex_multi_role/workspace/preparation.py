@@ -118,7 +118,7 @@ class Preparation:
                 if self.reuses:
                     _store(root, made, stored)
         if is_stored:
-            _reuse(stored, root)
+            _copy_stored(stored, root)
             snapshots.leave_out(snapshots.untracked())
             write_file(output, f"Nothing was run: {stored.name} has what the setup made for the same files.\n".encode())
 
@@ -173,7 +173,7 @@ def _store(root: Path, made: list[str], stored: Path) -> None:
     unfinished.rename(stored)
 
 
-def _reuse(stored: Path, root: Path) -> None:
+def _copy_stored(stored: Path, root: Path) -> None:
     made = json.loads((stored / "made.json").read_text())
     for path in made["paths"]:
         place = root / path

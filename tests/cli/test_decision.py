@@ -23,10 +23,12 @@ from codex_multi_role.run_folder.owner import Owner, is_alive
 from codex_multi_role.run_folder.states import States, written_state
 from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.preloaded import started
-from tests.support.processes import running, wait_for
+from tests.support.processes import running, wait_for, wait_until_asleep
 from tests.support.recorded_runs import make_run
 from tests.support.reviews import asked, outcome, reviewed
-from tests.support.teams import NEVER, TeamFolder, read, say
+from tests.support.teams import Record as Keys
+from tests.support.teams import TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -117,7 +119,7 @@ def test_yes_asks_nobody(team: TeamFolder) -> None:
         (["reject", "latest", "--comment", " "], "must not be empty"),
         (["approve", "latest", "--question", "ok.1"], 'the run first has no question "ok.1"'),
         (["approve", "second"], 'no run "second"'),
-        (["cancel", "latest"], "run first is not running (status: ended); nothing to cancel"),
+        (["pause", "latest"], "run first is not running (status: ended); nothing to pause"),
     ],
 )
 def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -160,7 +162,8 @@ def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> 
         assert stopped.returncode == 0
         assert stopped.stderr.endswith(": Cancelled: the run was stopped\n")
         assert process.wait(30) == 130
-    assert "status: interrupted" in console("cancel", "latest", folder=team.folder).stderr
+    again = console("cancel", "latest", folder=team.folder)
+    assert (again.returncode, again.stderr) == (0, stopped.stderr)
     team.plays["one"] = [say("it")]
     team.write_plays()
     assert team.resume(playbook=str(team.playbook), yes=True).outcome == "approved"
@@ -201,31 +204,57 @@ def test_cancelled_run_process_ends_despite_stuck_work(
 
 
 def test_run_still_working_is_not_reported_as_cancelled(worked_on: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No signal ends its process, and its work continues."""
-    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ())
+    """Its process does not look for requests, and its work continues."""
+    for name in ("HURRY_SECONDS", "STUCK_SECONDS"):
+        monkeypatch.setattr(f"codex_multi_role.lifecycle.stopping.{name}", 0.1)
     with pytest.raises(RunBusy, match="is still working on run") as refused:
         stop_run(worked_on)
     assert refused.value.hint.startswith(f"`kill -9 {os.getpid()}`")
     assert is_alive(worked_on)
 
 
-def test_process_that_outlives_its_run_is_named(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such as another program that ran it as a library."""
-    code = (
-        "import subprocess, sys, time; from codex_multi_role.cli.main import group, run_guarded; "
-        "run_guarded(group, sys.argv[1:]); time.sleep(600)"
-    )
-    unreviewed.plays["one"] = [NEVER]
-    unreviewed.write_plays()
-    ended.append(started([sys.executable, "-c", code, *unreviewed.command("--quiet")[3:]], cwd=unreviewed.folder))
-    wait_for(unreviewed.runs / "latest/one/turn_001/turn.json")
-    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.LEAVING_SECONDS", 0.2)
-    told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(unreviewed.runs)])
-    assert told.exit_code == 0
-    assert f"its process {ended[0].pid} is still running" in told.stderr
-    assert "Cancelled" in told.stderr
+@pytest.mark.sample("pause")
+@pytest.mark.parametrize(("command", "code", "outcome"), [("cancel", 130, "cancelled"), ("pause", 4, "paused")])
+def test_runs_of_one_program_stop_alone(tmp_path: Path, command: str, code: int, outcome: str) -> None:
+    """On threads of another program, which lives on, as the other run does."""
+    slow = [{**say(), "delay_seconds": 1.0}] * 2
+    teams = [TeamFolder(tmp_path / name, {"one": {}}, {"one": slow}) for name in ("a", "b")]
+    with ThreadPoolExecutor() as pool:
+        reports = [pool.submit(team.run, cycles=2) for team in teams]
+        for team in teams:
+            wait_for(team.runs / "latest/one/turn_001/turn.json")
+        told = CliRunner().invoke(group, [command, "latest", "--runs-dir", str(teams[0].runs)])
+        assert told.exit_code == 0
+        stopped, other = (each.result(DEADLINE_SECONDS) for each in reports)
+    assert (stopped.exit_code, stopped.outcome) == (code, outcome)
+    assert (other.exit_code, other.outcome) == (1, "cycles_used_up")
+
+
+HANGING_SECONDS = 97
+COMMAND: Keys = {"id": "hangs", "check": "command", "with": {"argv": ["sleep", f"{HANGING_SECONDS}"]}}
+PLACES: dict[str, Keys] = {
+    "setup": {"steps": [{"ask": "one"}], "workspace": {"setup": f"sleep {HANGING_SECONDS}"}},
+    "check": {"steps": [COMMAND]},
+    "check in a called flow": {"steps": [{"call": "inner"}]},
+    "check of an item": {"steps": [{**COMMAND, "for_each": [1, 2]}]},
+    "finally": {"steps": [{"check": "command", "with": {"argv": ["true"]}}], "finally": [COMMAND]},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_run_on_a_thread_stops_wherever_it_waits(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.HURRY_SECONDS", 0.5)
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with_flow(with_flow(team, {"steps": [COMMAND]}, "inner"), PLACES[place])
+    (team.workspace / "code.py").write_text("one = 1\n")
+    commit_all(team.workspace)
+    with ThreadPoolExecutor() as pool:
+        report = pool.submit(team.run, flow="own", worktree=place == "setup")
+        wait_until_asleep(HANGING_SECONDS)
+        told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(team.runs)])
+        stopped = report.result(DEADLINE_SECONDS)
+    outcome = "finally_failed" if place == "finally" else "cancelled"  # a check of an end that was reached before
+    assert (told.exit_code, stopped.outcome) == (0, outcome), told.output
 
 
 def test_cancel_reports_a_task_once_its_states_file_is_written(worked_on: RunFolder) -> None:

@@ -126,7 +126,15 @@ def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) ->
     assert codex_multi_role.__version__ in done.stdout
 
 
+ENDED = [
+    (["bundle"], '"bundle" is not a command any more; record with `run --record FILE`'),
+    (["bisect", "--", "pytest"], '"bisect" is not a command any more; `export --branch NAME` makes one commit'),
+    (["run", "goal", "--reuse"], '"--reuse" is not an option any more; `codex-multi-role rerun RUN` repeats a run'),
+    (["replay-test", "recordings"], '"replay-test" is not a command any more; `run --replay FILE` exits with 3'),
+    (["work-on", "first"], '"work-on" is not a command any more; `resume RUN` continues a run'),
+]
 WRONG = [
+    *(pytest.param(*each, marks=pytest.mark.extensions) for each in ENDED),
     (["rum", "--goal", "x"], 'unknown command "rum"; did you mean "run"?'),
     (["--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
     (["--pricse", "p.yaml"], 'unknown option "--pricse"; did you mean "--prices"?'),
@@ -137,12 +145,7 @@ WRONG = [
     (["lst"], 'unknown command "lst"; did you mean "runs"?'),
     (["stop"], 'unknown command "stop"; did you mean "cancel"?'),
     (["Shw", "--json"], 'unknown command "Shw"; did you mean "show"?'),
-    (["bundle"], '"bundle" is not a command any more; record with `run --record FILE`'),
-    (["bisect", "--", "pytest"], '"bisect" is not a command any more; `export --branch NAME` makes one commit'),
     (["restart", "--task", "T3"], '"restart" is not a command any more; `fork RUN --task ID` redoes one task'),
-    (["run", "goal", "--reuse"], '"--reuse" is not an option any more; `codex-multi-role rerun RUN` repeats a run'),
-    (["replay-test", "recordings"], '"replay-test" is not a command any more; `run --replay FILE` exits with 3'),
-    (["work-on", "first"], '"work-on" is not a command any more; `resume RUN` continues a run'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),

@@ -28,7 +28,7 @@ def copy_without_extensions(folder: Path, names: Iterable[str] = PACKAGE) -> Pat
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment in which Python imports the copy in ``folder``."""
-    return {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(folder)}
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:

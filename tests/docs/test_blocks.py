@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RoleSpecCatalog
-from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook import load_playbook
-from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 from tests.docs.pages import Block, blocks, page_names
 from tests.support.console import console
+from tests.support.paths import shipped_team
 
 pytestmark = pytest.mark.extensions
 PAGES = [name for name in page_names() if not name.startswith("examples/")]
@@ -62,7 +61,7 @@ def test_python_of_reference_runs(
 @pytest.mark.parametrize("name", ["testgen", "testgen-duel"])
 def test_playbook_of_flow_has_valid_answers(name: str) -> None:
     """The others are played by tests of their systems."""
-    _, catalog = load_team(name, packaged_roles())
+    catalog = shipped_team(name).catalog
     for role, visits in load_playbook(name).roles.items():
         for visit in visits:
             reply = read_reply(json.dumps(visit.payload), catalog.role(role).output_schema)

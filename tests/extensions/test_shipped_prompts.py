@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ import pytest
 import yaml
 
 from codex_multi_role import RunOptions
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.lifecycle.dry_run import dry_run
-from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.shipped import definition_folders, packaged_roles
 from codex_multi_role.run_folder import Record
+from tests.support.paths import shipped_team
 
 pytestmark = pytest.mark.extensions
 
@@ -73,11 +72,6 @@ def first_pass(folder: Path, flow: str, roles: Path) -> list[Record]:
     return [record for record in dry_run(options) if record["type"] == "ask"]
 
 
-@cache
-def team(flow: str) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    return load_team(flow, packaged_roles())
-
-
 @pytest.fixture(scope="module")
 def prompts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], str]:
     """By flow, step and role. Each role says, beside its own words, that its file was edited."""
@@ -94,7 +88,7 @@ def prompts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, st
 
 
 def answer_schema(flow: str, step: str, role: str) -> Any:
-    flows, catalog = team(flow)
+    flows, catalog = shipped_team(flow)
     own = [each for each in steps(flows) if each.id == step.rpartition("/")[2] and role in each.asked]
     return next((each.reply for each in own if each.reply is not None), catalog.role(role).output_schema)
 
@@ -105,7 +99,9 @@ def steps(flows: Mapping[str, FlowSpec]) -> list[Any]:
 
 def test_each_shipped_role_and_step_is_asked(prompts: Mapping[tuple[str, str, str], str]) -> None:
     assert {role for _, _, role in prompts} == {yaml.safe_load(file.read_text())["name"] for file in ROLE_FILES}
-    asking = {(step.id, step.ask) for flow in INPUTS for step in steps(team(flow)[0]) if step.ask not in (None, "*")}
+    asking = {
+        (step.id, step.ask) for flow in INPUTS for step in steps(shipped_team(flow)[0]) if step.ask not in (None, "*")
+    }
     assert {(step.rpartition("/")[2], role) for _, step, role in prompts if step != "team"} == asking
 
 
@@ -118,7 +114,7 @@ def test_shipped_prompts_have_the_role_the_task_and_one_answer(prompts: Mapping[
 
 def problems_of(place: tuple[str, str, str], prompt: str) -> list[str]:
     flow, step, role = place
-    flows, catalog = team(flow)
+    flows, catalog = shipped_team(flow)
     words, schema = in_words(prompt), answer_schema(*place)
     found = [f"lacks {each!r}" for each in sentences(catalog.role(role).prompt_text) if each not in words]
     own = next((each for each in steps(flows) if each.id == step.rpartition("/")[2] and each.prompt), None)

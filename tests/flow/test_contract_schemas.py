@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog.explorations import ITEM
-from codex_multi_role.flow.answer_needs import Need
-from codex_multi_role.flow.contract_schemas import sent_schema, with_needs
+from codex_multi_role.flow.answer_requirements import FieldRequirement
+from codex_multi_role.flow.contract_schemas import sent_schema, with_contract
 from codex_multi_role.reading.json_types import Json
 from tests.support.console import Completed, console
 
 CLOSED = {"type": "object", "additionalProperties": False, "required": ["a"]}
 TASKS = CLOSED | {"properties": {"a": {"type": "string"}, "tasks": {"type": "array"}}}
 CONTRACT = (
-    Need(("tasks",), is_required=True),
-    Need(("tasks", ITEM), type="object"),
-    Need(("tasks", ITEM, "title"), is_required=True),
+    FieldRequirement(("tasks",), is_required=True),
+    FieldRequirement(("tasks", ITEM), type="object"),
+    FieldRequirement(("tasks", ITEM, "title"), is_required=True),
 )
 CATALOG = "{version: 1, roles: [{name: planner, prompt_text: P}, {name: worker, prompt_text: W}]}"
 FLOW = """\
@@ -42,7 +42,7 @@ def test_open_schema_is_sent_as_it_is(schema: Json | None) -> None:
 
 def test_what_is_hard_to_tell_stays_as_the_author_wrote_it() -> None:
     schema = {"type": "object", "properties": {"tasks": {"anyOf": [{"type": "array"}, {"type": "null"}]}}}
-    assert with_needs(schema, CONTRACT) == schema | {"required": ["tasks"]}
+    assert with_contract(schema, CONTRACT) == schema | {"required": ["tasks"]}
 
 
 def test_contradiction_names_both_places(tmp_path: Path) -> None:

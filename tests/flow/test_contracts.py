@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog.explorations import path_text
-from codex_multi_role.flow.answer_needs import (
+from codex_multi_role.flow.answer_requirements import (
     Contract,
     beside,
     in_words,
     lacking,
     misused,
-    needless_nulls,
     not_required_by,
+    removable_nulls,
 )
 from codex_multi_role.flow.contracts import Contracts
 from tests.support.flows import CATALOG, flow_of
@@ -114,6 +114,6 @@ def test_null_is_missing_where_a_field_may_be_missing() -> None:
     loop = "{% for x in steps.plan.l %}{{ (x.n | default(0)) > 1 }}{% endfor %}"
     contract = _contract(f'{PLAN}, {{id: work, ask: developer, prompt: "{template}{loop}"}}')
     answer = {"a": None, "b": None, "l": [{"n": 1}, {"n": None}, {}]}
-    assert needless_nulls(contract, answer) == [("a",), ("l", 1, "n")]
+    assert removable_nulls(contract, answer) == [("a",), ("l", 1, "n")]
     author = {"properties": {"a": {"type": ["number", "null"]}}}
-    assert needless_nulls(beside(contract, author), answer) == [("l", 1, "n")]
+    assert removable_nulls(beside(contract, author), answer) == [("l", 1, "n")]

@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,51 @@ from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageErro
 from codex_multi_role.host.own_python import Lifetime, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
 from tests.support.checks import MakeContext, make_context
-from tests.support.starts import recorded_starts
 
 __all__ = ["make_context"]
 SECONDS = 60.0
 LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Started:
+    """One program with its arguments. ``environment`` is None if it is inherited."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] | None
+
+    @property
+    def options_of_python(self) -> tuple[str, ...] | None:
+        """What follows this Python, which may start after a shell; None if the program is another one."""
+        return self.argv[self.argv.index(sys.executable) + 1 :] if sys.executable in self.argv else None
+
+
+_listeners: list[list[Started]] = []
+
+
+@cache
+def _listen() -> None:
+    """Once for the whole process: an audit hook cannot be removed."""
+    sys.addaudithook(_note)
+
+
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen" and _listeners:
+        _, argv, _, environment = arguments
+        for found in _listeners:
+            found.append(Started(tuple(map(os.fsdecode, argv)), environment))
+
+
+@contextmanager
+def recorded_starts() -> Iterator[list[Started]]:
+    """All programs that any thread of this process starts meanwhile."""
+    found: list[Started] = []
+    _listen()
+    _listeners.append(found)
+    try:
+        yield found
+    finally:
+        _listeners.remove(found)
 
 
 def _start_worker(folder: Path, _: MakeContext) -> None:

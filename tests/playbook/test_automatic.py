@@ -16,8 +16,8 @@ from codex_multi_role.playbook import Playbook, is_automatic, load_playbook, pla
 from codex_multi_role.playbook.automatic import automatic_playbook
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.selection import Message, select
-from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
+from tests.support.paths import shipped_team
 
 VERDICT = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["revise", "accept"]}}}
 
@@ -104,7 +104,7 @@ def test_steps_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
 @pytest.mark.extensions
 @pytest.mark.parametrize("flow", [entry.name for entry in list_flows(None)])
 def test_every_shipped_flow_gets_valid_answers(flow: str) -> None:
-    flows, catalog = load_team(flow, packaged_roles())
+    flows, catalog = shipped_team(flow)
     playbook = automatic_playbook(flows, catalog)
     for step in (step for each in flows.values() for step in each.steps if step.ask in playbook.roles):
         schema = catalog.role(str(step.ask)).output_schema if step.reply is None else step.reply

@@ -53,7 +53,7 @@ def run_tests(root: Path, ids: Sequence[str]) -> tuple[Endings, str]:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *ids],
             cwd=root,
-            env={**os.environ, WITHOUT_PLUGINS: "", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, WITHOUT_PLUGINS: "", "PYTHONPATH": str(root)},
             capture_output=True,
             text=True,
             timeout=LONGEST_SECONDS,

@@ -77,7 +77,8 @@ def test_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -> No
 def test_file_says_whose_it_is_for_as_long_as_it_is(path: Path) -> None:
     owner = Owner(path)
     owner.acquire()
-    assert json.loads(path.read_text()) == {"pid": os.getpid(), "start_time": psutil.Process().create_time()}
+    own = {"pid": os.getpid(), "start_time": psutil.Process().create_time(), "session": owner.session}
+    assert json.loads(path.read_text()) == own
     owner.release()
     assert path.read_text() == ""
 

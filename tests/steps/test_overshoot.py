@@ -1,4 +1,4 @@
-"""Random turns side by side, until one exceeds the limit: each uses at most the request that it was waiting for."""
+"""What a limit that a turn exceeds does to running turns: each uses at most the request that it was waiting for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
+
+import pytest
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import ApprovalPolicy
@@ -21,6 +23,15 @@ from codex_multi_role.steps.work_clock import WorkClock
 
 SECONDS = 20.0
 ROLE = RoleSpec(name="one", prompt_text="Do it.")
+Message = dict[str, Any]
+
+
+def ending(status: str) -> Message:
+    return {"method": "turn/completed", "params": {"turn": {"id": "u", "status": status}}}
+
+
+def item(event: str, kind: str) -> Message:
+    return {"method": f"item/{event}", "params": {"turnId": "u", "item": {"type": kind, "id": kind, "text": "done"}}}
 
 
 def counts(tokens: int) -> dict[str, int]:
@@ -31,11 +42,13 @@ def counts(tokens: int) -> dict[str, int]:
 class Line:
     """A simulated app-server with one turn. ``in_flight``: the request that completes before the interrupt arrives.
 
-    ``reports_each``: it reports each request, before the totals.
+    ``reports_each``: it reports each request, before the totals. ``first``: what it sends once the turn has started.
     """
 
-    in_flight: int
+    in_flight: int = 0
     reports_each: bool = False
+    first: list[Message] = field(default_factory=list)
+    interrupts: list[object] = field(default_factory=list)
     inbox: queue.Queue[Any] = field(default_factory=queue.Queue)
     changed: threading.Condition = field(default_factory=threading.Condition)
     sent: int = 0
@@ -46,10 +59,12 @@ class Line:
     def request(self, method: str, params: object, deadline_seconds: float) -> Any:
         if method == "thread/start":
             return {"thread": {"id": "t"}}
-        self.send({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u"}}})
+        for message in ({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u"}}}, *self.first):
+            self.send(message)
         return {"turn": {"id": "u"}}
 
     def ask(self, method: str, params: object) -> Future[Any]:
+        self.interrupts.append(params)
         if self.in_flight:
             self.report(self.in_flight)
         self.end("interrupted")
@@ -77,7 +92,7 @@ class Line:
         self.send({"method": "thread/tokenUsage/updated", "params": {**where, "tokenUsage": usage}})
 
     def end(self, status: str) -> None:
-        self.send({"method": "turn/completed", "params": {"turn": {"id": "u", "status": status}}})
+        self.send(ending(status))
 
     def await_reader(self, exceeded: threading.Event) -> None:
         """Wait until the turn has handled all that was sent, or a limit is exceeded."""
@@ -135,3 +150,34 @@ def test_overshoot_is_at_most_one_request_per_running_turn() -> None:
         assert used - limit <= sum(line.last for line in lines), f"stream {seed}"
         expected = "interrupted" if used > limit else "completed"
         assert {turn.status for turn in turns} == {expected}, f"stream {seed}"
+
+
+ANSWERED = item("completed", "agentMessage")
+USAGE: Message = {
+    "method": "thread/tokenUsage/updated",
+    "params": {"threadId": "t", "turnId": "u", "tokenUsage": {"total": counts(1), "last": counts(1)}},
+}
+RESPONSE: Message = {
+    "method": "rawResponse/completed",
+    "params": {"threadId": "t", "turnId": "u", "responseId": "r", "usage": counts(1)},
+}
+
+
+@pytest.mark.parametrize(
+    ("messages", "is_interrupted"),
+    [
+        ([ANSWERED, USAGE], False),
+        ([USAGE], True),
+        ([ANSWERED, item("started", "commandExecution"), USAGE], True),
+        ([ANSWERED, USAGE, item("started", "reasoning")], True),
+        ([ANSWERED, RESPONSE, USAGE], False),
+        ([RESPONSE, item("started", "commandExecution")], True),
+        ([ANSWERED, RESPONSE, item("started", "commandExecution"), USAGE], True),
+    ],
+)
+def test_only_an_unanswered_turn_is_interrupted(messages: list[Message], is_interrupted: bool) -> None:
+    """One that is answered gets a moment to end."""
+    line = Line(first=messages if is_interrupted else [*messages, ending("completed")])
+    outcome = take(line, Budget(Limits(tokens=0), [], WorkClock(0.0)))
+    assert outcome.status == ("interrupted" if is_interrupted else "completed")
+    assert line.interrupts == ([{"threadId": "t", "turnId": "u"}] if is_interrupted else [])

@@ -72,11 +72,19 @@ def tried(words: str, folder: Path) -> Completed:
 
 def never_tried() -> set[str]:
     """The installed commands that are not among `COMMANDS`."""
-    return (
-        {*group.list_commands(click.Context(group))}
-        - {words.split()[0] for words in COMMANDS}
-        - {"trust", "demo", *group.ended}
-    )
+    return offered_commands() - {words.split()[0] for words in COMMANDS} - {"trust", "demo"}
+
+
+def offered_commands() -> set[str]:
+    """All commands, without those that have ended."""
+    context = click.Context(group)
+    return {name for name in group.list_commands(context) if not _command(context, name).hidden}
+
+
+def _command(context: click.Context, name: str) -> click.Command:
+    command = group.get_command(context, name)
+    assert command is not None
+    return command
 
 
 def console_process(

@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 from codex_multi_role.catalog.explorations import ITEM, Path
-from codex_multi_role.flow.answer_needs import Contract, Need
+from codex_multi_role.flow.answer_requirements import Contract, FieldRequirement
 
 VALUES: tuple[object, ...] = (
     "x", "one", "3", "false", "a, b", 0, 3, 12, 2.5, -1, True, False, None, [], ["a"], [1, 2], [None],
     [{"t": "a", "id": "A"}], [{"t": 1, "ok": True, "needs": ["A"]}, {}], {}, {"t": {"u": 1}}, {"d": "x"}, [[]],
 )  # fmt: skip
-Needs = Mapping[Path, Need]
+Requirements = Mapping[Path, FieldRequirement]
 
 
 def answer_to(contract: Contract, chosen: Random) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def answer_to(contract: Contract, chosen: Random) -> dict[str, Any]:
     return {"summary": "fine", **more, **_object(chosen, needs, ())}
 
 
-def _value(chosen: Random, needs: Needs, path: Path) -> object:
-    need = needs.get(path, Need(path))
+def _value(chosen: Random, needs: Requirements, path: Path) -> object:
+    need = needs.get(path, FieldRequirement(path))
     if need.takes_null and chosen.random() < 0.1:
         return None
     if need.type == "object":
@@ -34,16 +34,16 @@ def _value(chosen: Random, needs: Needs, path: Path) -> object:
     return chosen.choice([each for each in VALUES if not (need.misuse(each) or need.lack(each))])
 
 
-def _object(chosen: Random, needs: Needs, path: Path) -> dict[str, Any]:
+def _object(chosen: Random, needs: Requirements, path: Path) -> dict[str, Any]:
     found = {}
     for part in _parts(needs, path):
-        need = needs.get((*path, part), Need((*path, part)))
+        need = needs.get((*path, part), FieldRequirement((*path, part)))
         if isinstance(part, str) and (need.is_required or chosen.random() < 0.8):
             found[part] = _value(chosen, needs, (*path, part))
     return found
 
 
-def _array(chosen: Random, needs: Needs, path: Path, most: int | None) -> list[object]:
+def _array(chosen: Random, needs: Requirements, path: Path, most: int | None) -> list[object]:
     numbers = [each for each in _parts(needs, path) if isinstance(each, int)]
     least = max([len(numbers), *(each + 1 if each >= 0 else -each for each in numbers)])
     length = chosen.randint(min(least, most or least), max(least, min(3, most or 3)))
@@ -51,6 +51,6 @@ def _array(chosen: Random, needs: Needs, path: Path, most: int | None) -> list[o
     return [_value(chosen, needs, (*path, part[0] if part else ITEM)) for part in parts]
 
 
-def _parts(needs: Needs, path: Path) -> list[Any]:
+def _parts(needs: Requirements, path: Path) -> list[Any]:
     """What the needs below a path name next."""
     return list(dict.fromkeys(each[len(path)] for each in needs if len(each) > len(path) and each[: len(path)] == path))

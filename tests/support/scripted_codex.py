@@ -1,9 +1,9 @@
 """An app-server within the test's process, for runs whose promise is ours alone: it answers, and starts nothing.
 
 It takes the place of the child process below `AppServerTransport`, so that all above it is what a run really does: the
-fleet, turns, budgets, journal, events and files. The answers come from the playbook, over HTTP as for Codex. What a
-model may do with a computer is not here: a play that runs a command fails the turn. ``tests/codex/test_scripted_codex``
-holds it against the real binary.
+fleet, turns, budgets, journal, events and files. The answers come from the playbook, over HTTP as for Codex, or from a
+function of the test. What a model may do with a computer is not here: a play that runs a command fails the turn.
+``tests/codex/test_scripted_codex`` holds it against the real binary.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +32,8 @@ Json = dict[str, Any]
 PIDS = itertools.count(1 << 23)
 """No process can have one of these."""
 LONGEST_SECONDS = 60.0
+OF_OPENING = {"threadId", "lastTurnId", "excludeTurns", "experimentalRawEvents", "dynamicTools"}
+"""Keys of the request that opens a thread which are no settings that it keeps."""
 PROVIDER = re.compile(r'"base_url" = "([^"]+)"')
 MODEL = re.compile(r'model="([^"]+)"')
 USAGE_LIMIT = "You\u2019ve hit your usage limit. Try again later."
@@ -56,10 +59,10 @@ def scripted_codex(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @contextmanager
-def codex_replaced() -> Iterator[None]:
-    """Within the block, runs of this process start no Codex process and no guard."""
+def codex_replaced(answer: Answer | None = None) -> Iterator[None]:
+    """Within the block, runs of this process start no Codex process and no guard. ``answer``: instead of a provider."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codex_multi_role.codex.transport.Child", ScriptedChild)
+        patch.setattr("codex_multi_role.codex.transport.Child", partial(ScriptedChild, answer=answer))
         patch.setattr("codex_multi_role.lifecycle.session.guarded", lambda _: nullcontext(0))
         patch.setattr("codex_multi_role.codex.warm_home.WarmHomes.made_meanwhile", lambda _: nullcontext())
         patch.setattr("codex_multi_role.codex.warm_home.WarmHomes.fill", lambda _, home: home.mkdir(exist_ok=True))
@@ -76,7 +79,10 @@ class TurnFailed(Exception):
 
 @dataclass
 class Thread:
-    """``items``: the conversation, as the model gets it. ``is_new``: started by this process."""
+    """``items``: the conversation, as the model gets it; ``ends``: its length after each turn.
+
+    ``is_new``: started by this process. ``settings``: what it was opened with, and what turns changed since.
+    """
 
     id: str
     model: str
@@ -85,6 +91,7 @@ class Thread:
     ends: dict[str, int] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     is_new: bool = True
+    settings: Json = field(default_factory=dict)
 
     def save(self, home: Path) -> None:
         file = rollout(home, self.id)
@@ -104,22 +111,31 @@ def rollout(home: Path, thread_id: str) -> Path:
 
 @dataclass
 class Turn:
+    """``shown``: all that it shows the model besides the conversation, the settings of the process included."""
+
     id: str
     thread: Thread
     metadata: Json
+    prompt: str
+    shown: Json
     interrupted: threading.Event = field(default_factory=threading.Event)
     is_over: bool = False
+
+
+Answer = Callable[[Turn], Iterable[Json]]
+"""The items of the model's answer; those of the type ``commandExecution`` only report that it ran a command."""
 
 
 class ScriptedChild:
     """The contract of `codex_multi_role.codex.child.Child`."""
 
-    def __init__(self, launch: Launch, redact: Callable[[str], str]) -> None:
+    def __init__(self, launch: Launch, redact: Callable[[str], str], answer: Answer | None) -> None:
         self.pid = next(PIDS)
+        self._model_answer, self._argv = answer, launch.argv
         self._home = Path(launch.environment["CODEX_HOME"])
         settings = "\n".join(launch.argv)
         (self._provider,) = PROVIDER.findall(settings)[-1:]
-        self._model = MODEL.findall(settings)[-1]
+        self._model = ["its own", *MODEL.findall(settings)][-1]
         self._threads: dict[str, Thread] = {}
         self._turns: dict[str, Turn] = {}
         self._asked: dict[int, Future[Json]] = {}
@@ -210,6 +226,7 @@ class ScriptedChild:
 
     def _opened(self, thread: Thread, params: Json) -> Json:
         thread.model = params.get("model", thread.model)
+        thread.settings = {key: value for key, value in params.items() if key not in OF_OPENING}
         self._threads[thread.id] = thread
         shown = {"id": thread.id, "path": str(rollout(self._home, thread.id))}
         return {"thread": shown, "model": thread.model, "reasoningEffort": None}
@@ -222,9 +239,12 @@ class ScriptedChild:
 
     def _start_turn(self, number: int, params: Json) -> None:
         thread = self._threads[params["threadId"]]
-        turn = Turn(str(uuid4()), thread, params.get("responsesapiClientMetadata", {}))
-        self._turns[turn.id] = turn
         prompt = "".join(part.get("text", "") for part in params["input"])
+        thread.settings |= {key: params[key] for key in ("cwd", "effort") if key in params}
+        asked = {"argv": self._argv, "tools": thread.tools, "schema": params.get("outputSchema"), "prompt": prompt}
+        metadata = params.get("responsesapiClientMetadata", {})
+        turn = Turn(str(uuid4()), thread, metadata, prompt, {**thread.settings, **asked})
+        self._turns[turn.id] = turn
         thread.items.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]})
         thread.save(self._home)
         self._send({"id": number, "result": {"turn": {"id": turn.id, "status": "inProgress"}}})
@@ -274,6 +294,8 @@ class ScriptedChild:
         elif item["type"] == "web_search_call":
             query = item.get("action", {}).get("query", "")
             self._item(turn, {"type": "webSearch", "id": item["id"], "query": query, "action": item.get("action")})
+        elif item["type"] == "commandExecution":
+            self._item(turn, item)
         return None
 
     def _item(self, turn: Turn, item: Json, delta: str = "") -> None:
@@ -311,8 +333,10 @@ class ScriptedChild:
             ended = {"id": turn.id, "status": status, "error": error}
             self._tell("turn/completed", threadId=turn.thread.id, turn=ended)
 
-    def _ask_model(self, turn: Turn) -> tuple[Json, list[Json]]:
+    def _ask_model(self, turn: Turn) -> tuple[Json, Iterable[Json]]:
         """Send the conversation; the response and its complete items. Raises `TurnFailed`, OSError, HTTPException."""
+        if self._model_answer is not None:
+            return {"id": turn.id}, self._model_answer(turn)
         metadata = {"turn_id": turn.id, "request_kind": "turn", **turn.metadata}
         body = {
             "model": turn.thread.model,

@@ -5,7 +5,6 @@ All workers collect all modules, in the same order at the same time, so that eac
 
 from __future__ import annotations
 
-import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
@@ -19,8 +18,6 @@ class SharedCollection:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
-        if sys.dont_write_bytecode:
-            return
         config: Any = session.config
         number, count = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
         folders = [config.invocation_params.dir / each for each in config.args]

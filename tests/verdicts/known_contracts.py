@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows
+from codex_multi_role.catalog import list_flows
 from codex_multi_role.cli.flow_explanation import answer_rows
-from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import CheckedTeam, load_catalog, load_flow_and_called
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.examples import EXAMPLES
 from tests.verdicts.playing import WORKFLOWS
@@ -35,13 +35,13 @@ def _lines(team: str, roles: Path, flows: Sequence[Path]) -> Iterator[str]:
     """Each flow is loaded once: those that another one calls, with that one."""
     called = CALLED.findall("".join(path.read_text(encoding="utf-8") for path in flows if path.exists()))
     names, catalog = sorted({path.stem for path in flows} - {*called}), load_catalog(roles)
-    found = [row for name in names for row in _rows(name, *load_flow_and_called(name, catalog))]
+    found = [row for name in names for row in _rows(name, load_flow_and_called(name, catalog))]
     yield f"{team}: {', '.join(names)}{'' if found else ': nothing'}"
     yield from found
 
 
-def _rows(name: str, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Iterator[str]:
-    for step, needed in answer_rows(flows, name, catalog):
+def _rows(name: str, team: CheckedTeam) -> Iterator[str]:
+    for step, needed in answer_rows(team, name):
         yield f"  {name}: {step} must answer {needed}"
 
 

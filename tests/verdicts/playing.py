@@ -15,7 +15,7 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
 from codex_multi_role.errors import Ending, RoleFailed
-from codex_multi_role.flow.answer_needs import needless_nulls
+from codex_multi_role.flow.answer_requirements import removable_nulls
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.script import Playbook
@@ -105,7 +105,7 @@ def read(text: str, question: Ask) -> Reply:
     reply = read_reply(text, question.role.output_schema)
     if reply.handoff is None or reply.refusal:
         return reply
-    reply = without(reply, needless_nulls(question.expected.contract, reply.handoff))
+    reply = without(reply, removable_nulls(question.expected.contract, reply.handoff))
     problems = question.expected.problems(reply.handoff or {})
     return unusable(reply, problems) if problems else reply
 

@@ -21,7 +21,7 @@ class MachineOptions(AddedOptions):
         "Store the journal in this Postgres database.",
         "URL",
         shown_default="a file in the run folder",
-        use=Use.BATCH | Use.LOCAL | Use.TRUST,
+        use=Use.COMMON | Use.LOCAL | Use.TRUST,
         is_set_once=True,
     )
 

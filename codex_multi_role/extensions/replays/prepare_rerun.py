@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays.run_options import RERUN
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.forking.prepare import Fork, created
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
-from codex_multi_role.run_folder.folder import RERUN
 from codex_multi_role.run_options import RunOptions, is_playbook_file, require_changeable
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option import Section, Use, option
 from codex_multi_role.run_options import AddedOptions, RunOptions
+
+RERUN = "rerun"
+"""The key in ``forked_from`` of a run that takes over equal turns of the other one."""
+NO_LONGER = "it no longer takes over turns of other runs, as requested at its start: only a rerun takes over any"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +21,7 @@ class ReplayOptions(AddedOptions):
     """What answers in place of a model."""
 
     section: ClassVar = Section.WITHOUT_A_MODEL
+    ended: ClassVar = {"reuse": "`codex-multi-role rerun RUN` repeats a run, and takes over its equal turns"}
 
     record: Path | None = option(
         None,
@@ -37,6 +43,13 @@ class ReplayOptions(AddedOptions):
         use=Use.RESUME | Use.FORK | Use.LOCAL,
         is_set_once=True,
     )
+
+    @staticmethod
+    def bring_up_to_date(record: Mapping[str, Any], /) -> str:
+        """A run that took over turns of the one that it was forked from is a rerun; others take over no more."""
+        if (origin := record.get("forked_from")) and origin["run_id"] == record["options"]["reuse"]:
+            origin[RERUN] = True
+        return NO_LONGER if record["options"]["reuse"] == "*" else ""
 
     def check(self, options: RunOptions) -> None:
         """A replay takes no answers from elsewhere."""

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.errors import RunNotFound
+from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
 from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
@@ -53,7 +54,7 @@ class Facts:
 
     @property
     def is_queued(self) -> bool:
-        return self.record.get("status") == RunStatus.QUEUED
+        return self.record.get("status") == QUEUED
 
     @property
     def is_resumable(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
+from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
 from codex_multi_role.presentation.outcome import WAITING
 from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
@@ -107,7 +108,7 @@ def _first_question(folder: RunFolder, record: dict[str, Any]) -> str:
 
 def shown_status(status: str, asked: Sequence[Question]) -> str:
     """Return the current status, or `WAITING` if the run waits for an answer."""
-    return WAITING if asked and status != RunStatus.QUEUED else status
+    return WAITING if asked and status != QUEUED else status
 
 
 def _with_status(rows: list[RunRow], status: str) -> list[RunRow]:

@@ -41,6 +41,7 @@ DONE = {
     "rejected": "Rejected.",
     "answered": "Your answer is recorded.",
     "stopped": "The run is stopped. It can be resumed.",
+    "paused": "The run parks once the turns at work have ended. It can be resumed.",
     "cancelled": "The task is cancelled: its turn ends, and tasks that depend on it are skipped.",
     "resumed": "The run continues.",
     "started": "The run has started.",
@@ -114,7 +115,13 @@ class RunPages:
     @property
     def forms(self) -> dict[str, Callable[[Request, Form], Awaitable[Response]]]:
         """What a person can do about a run, by the path below its page."""
-        acts = {"answer": self._answer, "stop": self._stop, "cancel-task": self._cancel_task, "resume": self._resume}
+        acts = {
+            "answer": self._answer,
+            "stop": self._stop,
+            "pause": self._pause,
+            "cancel-task": self._cancel_task,
+            "resume": self._resume,
+        }
         return {name: partial(self._act, act) for name, act in acts.items()}
 
     async def _act(self, act: Act, request: Request, form: Form) -> Response:
@@ -181,6 +188,10 @@ class RunPages:
     def _stop(self, folder: RunFolder, form: Form) -> str:
         self._runs.stop(folder)
         return "stopped"
+
+    def _pause(self, folder: RunFolder, form: Form) -> str:
+        self._runs.pause(folder)
+        return "paused"
 
     def _cancel_task(self, folder: RunFolder, form: Form) -> str:
         self._runs.cancel_task(folder, form.get("task", ""), form.get("comment", "").strip())

@@ -15,6 +15,7 @@ from codex_multi_role.extensions.machines.workers.deciding import (
     answer_shared,
     cancel_shared,
     cancel_shared_task,
+    pause_shared,
     resume_shared,
 )
 from codex_multi_role.extensions.machines.workers.finding import all_records, find_folder
@@ -88,6 +89,12 @@ class RunsWithWorkers(ServedRuns):
             cancel_shared(self._shared, run, self._is_ending)
         else:
             super().stop(folder)
+
+    def pause(self, folder: RunFolder) -> None:
+        if run := self._run(folder):
+            pause_shared(self._shared, run)
+        else:
+            super().pause(folder)
 
     def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
         if run := self._run(folder):

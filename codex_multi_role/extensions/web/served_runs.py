@@ -7,7 +7,7 @@ from pathlib import Path
 
 import codex_multi_role.lifecycle.running as running
 from codex_multi_role.extensions.web.starting import RunStarter
-from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
@@ -72,6 +72,10 @@ class ServedRuns:
     def stop(self, folder: RunFolder) -> None:
         """Stop the run, and wait until it has stopped. Raises `UsageError`, `StorageError`."""
         stop_run(folder, self._is_ending)
+
+    def pause(self, folder: RunFolder) -> None:
+        """Let the run park once the turns at work have ended. Raises `UsageError`, `StorageError`."""
+        pause_run(folder)
 
     def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
         """Resume the run, with other ``limits``, by option. Raises what `RunStarter.start` raises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -21,8 +22,8 @@ from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
 from tests.support.models import AnyModel, Body, Items, any_model, message, texts
 from tests.support.prices import price_playbook
-from tests.support.pure_models import files_of, key_of
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
+from tests.support.workspaces import files_of
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -47,7 +48,7 @@ def workspace(report: RunReport) -> Path:
 def answer(body: Body) -> Items:
     """A handoff that depends on all that the request shows of the conversation."""
     said = texts(body, "assistant") + texts(body, "user").rpartition("Role: ")[2]
-    return message(json.dumps({"summary": key_of(said)[:8]}))
+    return message(json.dumps({"summary": hashlib.sha256(said.encode()).hexdigest()[:8]}))
 
 
 @pytest.fixture

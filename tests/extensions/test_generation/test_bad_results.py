@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
-from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.reading.shipped import packaged_roles
+from tests.support.paths import shipped_team
 from tests.support.scripted import Script, Walked
 
 FILE: Json = {"file": "a.py", "module": "a", "tests": "tests/test_a.py", "problem": ""}
@@ -27,16 +24,11 @@ CHECKS: dict[str, list[Json]] = {
 WHOLE = ["files", "rounds", "finish", "mutants", "results"]
 
 
-@cache
-def team() -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    return load_team("testgen", packaged_roles())
-
-
 def walk(folder: Path, **checks: Json) -> Walked:
     script = Script(
         folder, {"test_planner": [{"plan": []}]}, {**CHECKS, **{name: [each] for name, each in checks.items()}}
     )
-    return script.walk_loaded("testgen", *team(), {"target": "a.py"})
+    return script.walk_loaded("testgen", *shipped_team("testgen"), {"target": "a.py"})
 
 
 @pytest.mark.parametrize(
@@ -72,7 +64,9 @@ def test_no_candidate_of_a_duel_can_be_used(tmp_path: Path) -> None:
             "rounds/compare": [compared],
         },
     )
-    walked = script.walk_loaded("testgen", *team(), {"target": "a.py", "duel": True, "mutation": False})
+    walked = script.walk_loaded(
+        "testgen", *shipped_team("testgen"), {"target": "a.py", "duel": True, "mutation": False}
+    )
     assert walked.ending.outcome == "incomplete", walked.ending
     rounds = walked.state.steps["rounds"].output["results"]
     assert [(each["outcome"], each["bad"]) for each in rounds] == [("no_candidate", True)] * 2

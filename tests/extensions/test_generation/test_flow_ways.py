@@ -18,11 +18,10 @@ from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.extensions.test_generation.testgen_state import advance_state
 from codex_multi_role.flow import End, FlowState, after, new_state
-from codex_multi_role.lifecycle.team_loading import load_team
-from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 from tests.support.checks import MakeContext
 from tests.support.generation import item
+from tests.support.paths import shipped_team
 from tests.support.teams import Record
 
 P1 = item("P1", "1")
@@ -152,7 +151,7 @@ WAYS: dict[str, tuple[Record, Mapping[str, list[Record]], str]] = {
 
 @pytest.fixture(scope="module")
 def flow() -> FlowSpec:
-    return load_team("testgen-rounds", packaged_roles())[0]["testgen-rounds"]
+    return shipped_team("testgen-rounds").flows["testgen-rounds"]
 
 
 def way(case: str, flow: FlowSpec, context: MakeContext) -> list[str]:
@@ -242,7 +241,7 @@ def test_missing_tests_and_assertions_are_in_the_next_prompt(flow: FlowSpec, mak
 
 def test_plan_that_does_not_match_its_schema_is_refused() -> None:
     """Unknown fields are dropped."""
-    _, catalog = load_team("testgen-rounds", packaged_roles())
+    catalog = shipped_team("testgen-rounds").catalog
     (schema,) = (role.output_schema for role in catalog.roles if role.name == "test_planner")
     assert "target" in read_reply(json.dumps({"plan": [{**P1, "target": 1}]}), schema).problem
     reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)

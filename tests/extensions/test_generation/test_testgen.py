@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.flow import worst_case
-from codex_multi_role.lifecycle.team_loading import load_team
-from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.paths import shipped_team
 from tests.support.teams import read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -69,7 +68,7 @@ def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
 
 
 def test_what_only_the_duel_needs_is_not_counted() -> None:
-    flows, catalog = load_team("testgen", packaged_roles())
+    flows, catalog = shipped_team("testgen")
     given = terms(RunOptions())
     most = worst_case(flows, "testgen", catalog, given)
     assert (most.turns, most.processes) == (200 * 6 * 2, 2)

@@ -73,7 +73,7 @@ class Watcher(Protocol):
     def look(self) -> None: ...
 
 
-class StopRequest(Protocol):
+class BatchStop(Protocol):
     """``asked``: whether a person or the system asked this process to stop. `announce`: all runs know of it."""
 
     asked: bool
@@ -129,7 +129,7 @@ class BatchWork:
         self._file = file
         self._watcher = watcher
 
-    def work(self, stop: StopRequest) -> None:
+    def work(self, stop: BatchStop) -> None:
         """Work until all goals have ended, or until a stop is asked for and those that run have stopped.
 
         Raises `StorageError`.

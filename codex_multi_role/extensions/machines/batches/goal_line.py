@@ -142,7 +142,7 @@ GoalLine = create_model(
     Paths are relative to the folder of the goal file. At most one of ``workspace``, ``repository`` and
     ``repositories`` is given.
     """,
-    **cast("Any", {name: _key(each) for name, each in options_with(Use.GOAL).items()}),
+    **cast("Any", {name: _key(each) for name, each in options_with(Use.OWN).items()}),
 )
 
 

@@ -13,6 +13,7 @@ from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.schedule import TOTAL_BUDGET
+from codex_multi_role.extensions.machines.journal.database_url import place_of
 from codex_multi_role.extensions.machines.store import WorkspaceSource
 from codex_multi_role.extensions.machines.workers.batch_totals import record_batch
 from codex_multi_role.extensions.machines.workers.database import Database
@@ -67,7 +68,7 @@ class SubmittedRuns:
         wanted = {*known.values(), *(queue_with_labels(self._place.queue, labels) for labels in new)}
         for name in sorted(wanted):
             if not any(can_take(name, each.queues, each.labels) for each in alive):
-                start = command_line("worker", database_url=self._database.url)
+                start = command_line("worker", place=place_of(self._database.url))
                 return f"no worker takes runs of the queue {name} now; start one with `{start}`"
         return f"{plural(len(alive), 'worker')} with {plural(sum(each.concurrency for each in alive), 'place')}"
 

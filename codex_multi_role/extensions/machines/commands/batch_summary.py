@@ -13,6 +13,7 @@ from typing import Any
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, WAITING, WORST_FIRST, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
+from codex_multi_role.extensions.machines.journal.database_url import place_of
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     exit_in_words,
@@ -69,7 +70,8 @@ def _attention(results: Sequence[GoalResult], runs_dir: Path, database_url: str)
     for result in left[:MAX_NAMED]:
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"
         if database_url or Path(result.folder, "run.json").exists():
-            yield f"    {command_line('show', result.run_id, runs_dir=runs_dir, database_url=database_url)}"
+            place = place_of(database_url)
+            yield f"    {command_line('show', result.run_id, runs_dir=runs_dir, place=place)}"
     if len(left) > MAX_NAMED:
         yield f"  and {len(left) - MAX_NAMED:,} more, see the results"
 

@@ -82,5 +82,5 @@ TOTALS = {what: _total(SETTINGS[name], words) for (what, name), words in zip(LIM
 """The limits of all goals together, by what they limit."""
 BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
 """The settings of a whole batch."""
-RUN_OF_BATCH = [*map(setting_of, options_with(Use.BATCH).values()), JSON, PLAIN, QUIET]
+RUN_OF_BATCH = [*map(setting_of, options_with(Use.COMMON).values()), JSON, PLAIN, QUIET]
 """The settings of a run that a batch takes for its goals."""

@@ -17,6 +17,7 @@ from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.setting import Setting, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.extensions.machines.commands.options import DATABASE_URL, STORE
+from codex_multi_role.extensions.machines.journal.database_url import place_of
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.reading.json_types import Json
@@ -188,4 +189,4 @@ def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
     if workers:
         put_table(WORKER_COLUMNS, [_worker_cells(record) for record in workers])
     else:
-        say(f"no workers; start one with `{command_line('worker', database_url=database_url or '')}`")
+        say(f"no workers; start one with `{command_line('worker', place=place_of(database_url))}`")

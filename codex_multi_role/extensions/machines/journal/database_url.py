@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from codex_multi_role.errors import UsageError, how_to_add
 
+FLAG = "--database-url"
 POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SQLITE_SCHEME = "sqlite"
 SQLITE_SUFFIXES = ("", "-wal", "-shm", ".lock")
@@ -81,3 +82,8 @@ def with_timeouts(url: str) -> str:
     given = parse_qs(parts.query)
     missing = urlencode({name: value for name, value in TIMEOUTS.items() if name not in given})
     return f"{url}{'&' if '?' in url else '?'}{missing}" if missing else url
+
+
+def place_of(url: str | None) -> list[str]:
+    """The option that names the database, as it is typed."""
+    return [FLAG, url] if url else []

@@ -12,10 +12,10 @@ from codex_multi_role.engine.journal_slots import (
     TRY_AGAIN,
     Past,
     RecordedStep,
-    journal_error,
     require_version,
 )
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import JSON_ROWS, DBOSClient, SetWorkflowID, refusal
 from codex_multi_role.extensions.machines.journal.shared_journal import (
@@ -93,4 +93,4 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        raise journal_error(f"the journal {database_url} cannot be used", error, TRY_AGAIN) from error
+        raise database_error(f"the journal {database_url} cannot be used", error, TRY_AGAIN) from error

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import Dialect, Engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from codex_multi_role.engine.journal_slots import in_words, journal_error
 from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.extensions.machines.journal.database_errors import database_error, in_words
 
 OUTAGE_SECONDS = 600.0
 OUTAGE = f"{OUTAGE_SECONDS / 60:g} minutes"
@@ -70,12 +70,12 @@ class Outages:
             else:
                 self._note_answer()
                 return connection
-        raise journal_error(f"{self._name} has not answered for {OUTAGE}", refused) from refused
+        raise database_error(f"{self._name} has not answered for {OUTAGE}", refused) from refused
 
     def _require_patience(self, error: Exception) -> None:
         """Return if the connection may be tried again."""
         if not self.patient or self._closed.is_set():
-            raise journal_error(f"{self._name} cannot be opened", error) from error
+            raise database_error(f"{self._name} cannot be opened", error) from error
         if self._is_stopping():
             raise RunInterrupted from error
         with self._changing:

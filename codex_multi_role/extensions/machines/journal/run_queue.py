@@ -11,8 +11,9 @@ from threading import Event
 import sqlalchemy as sa
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal_slots import TRY_AGAIN, journal_error
+from codex_multi_role.engine.journal_slots import TRY_AGAIN
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.dbos_library import (
     DBOS,
     JSON_ROWS,
@@ -76,7 +77,7 @@ class RunQueues:
         try:
             yield
         except (Exception, DBOSBaseException) as error:
-            raise journal_error(f"{self._name} cannot be used", error, TRY_AGAIN) from error
+            raise database_error(f"{self._name} cannot be used", error, TRY_AGAIN) from error
 
     def close(self) -> None:
         self._client.destroy()

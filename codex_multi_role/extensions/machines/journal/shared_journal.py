@@ -16,10 +16,10 @@ from codex_multi_role.engine.journal_slots import (
     JOURNAL_VERSION,
     NothingRecorded,
     RunHalted,
-    journal_error,
     require_version,
 )
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.machines.journal.database_errors import database_error
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, SetWorkflowID, refusal
 from codex_multi_role.extensions.machines.journal.outages import Outages
@@ -99,7 +99,7 @@ def _launch(database_url: str, queue: str) -> None:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        raise journal_error(f"the journal {database_url} cannot be opened", error) from error
+        raise database_error(f"the journal {database_url} cannot be opened", error) from error
 
 
 def silence_library() -> None:
@@ -115,7 +115,7 @@ def create_journal(database_url: str) -> None:
     try:
         DBOS.migrate(with_timeouts(url_with_clock(database_url)))
     except Exception as error:
-        raise journal_error(f"the tables of the journal {database_url} cannot be created", error) from error
+        raise database_error(f"the tables of the journal {database_url} cannot be created", error) from error
 
 
 _work: list[Callable[[str], None]] = []
@@ -176,4 +176,4 @@ def _begin(run_id: str) -> None:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        raise journal_error("the journal failed when the run started", error) from error
+        raise database_error("the journal failed when the run started", error) from error

@@ -195,10 +195,11 @@ class Database:
 
     def failure(self, error: SQLAlchemyError) -> StorageError:
         """What the error means, as `transaction` raises it."""
-        from codex_multi_role.engine.journal_slots import TRY_AGAIN, journal_error  # as above
+        from codex_multi_role.engine.journal_slots import TRY_AGAIN  # as above
+        from codex_multi_role.extensions.machines.journal.database_errors import database_error  # as above
 
         is_lost = isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error))
-        known = journal_error(f"{self} cannot be {'reached' if is_lost else 'used'}", error, TRY_AGAIN)
+        known = database_error(f"{self} cannot be {'reached' if is_lost else 'used'}", error, TRY_AGAIN)
         return DatabaseUnreachable(str(known), known.hint) if is_lost else known
 
 

@@ -14,6 +14,7 @@ from codex_multi_role.extensions.machines.workers.messages import (
     forget_stops,
     send_answer,
     send_cancellation,
+    send_pause,
     send_stop,
 )
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, RunState
@@ -83,6 +84,13 @@ def cancel_shared(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bo
             return None
         run = shared.row(run.run_id)  # a worker was faster
     raise RunBusy(f"run {run.run_id} changes its state again and again", "Try again.")
+
+
+def pause_shared(shared: SharedRuns, run: QueuedRun) -> None:
+    """Let the run park once the turns at work have ended. Raises `UsageError` if no worker works on it."""
+    if run.state is not RunState.RUNNING:
+        raise UsageError(f"run {run.run_id} is not running (state: {run.state.value}); nothing to pause")
+    send_pause(shared.database, run.run_id)
 
 
 def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool]) -> None:

@@ -94,6 +94,11 @@ class RunOnWorkers:
 
         cancel_shared(self.shared, self.run)
 
+    def pause(self) -> None:
+        from codex_multi_role.extensions.machines.workers.deciding import pause_shared  # as above
+
+        pause_shared(self.shared, self.run)
+
     def cancel_task(self, task: str, comment: str) -> str:
         from codex_multi_role.extensions.machines.workers.deciding import cancel_shared_task  # as above
 

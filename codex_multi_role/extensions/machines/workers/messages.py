@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 import sqlalchemy as sa
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import messages, server_seconds
+from codex_multi_role.lifecycle.stopping import pause_run
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Cancellations, Questions, RunFolder
 from codex_multi_role.run_folder.items import Cancellation
 
-ANSWER, CANCEL, STOP = "answer", "cancel", "stop"
-"""The bodies: ``{key, answer}`` to a question, ``{unit, cancellation}`` of a task, ``{}`` to stop the run."""
+ANSWER, CANCEL, STOP, PAUSE = "answer", "cancel", "stop", "pause"
+"""The bodies: ``{key, answer}`` to a question, ``{unit, cancellation}`` of a task, ``{}`` to stop or pause the run."""
 
 
 def send_answer(database: Database, run_id: str, key: str, answer: Answer) -> None:
@@ -27,6 +30,10 @@ def send_cancellation(database: Database, run_id: str, unit: str, cancellation: 
 
 def send_stop(database: Database, run_id: str) -> None:
     _send(database, run_id, STOP, {})
+
+
+def send_pause(database: Database, run_id: str) -> None:
+    _send(database, run_id, PAUSE, {})
 
 
 def _send(database: Database, run_id: str, kind: str, body: Json) -> None:
@@ -79,3 +86,6 @@ def _carry_out(folder: RunFolder, kind: str, body: Json) -> None:
         Questions(folder.path).settle(body["key"], Answer(**body["answer"]))
     elif kind == CANCEL:
         Cancellations(folder.path).record(body["unit"], Cancellation(**body["cancellation"]))
+    elif kind == PAUSE:
+        with suppress(UsageError):  # nobody works on it any more
+            pause_run(folder)

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -37,6 +37,7 @@ from codex_multi_role.extensions.machines.workers.submission import (
     unpack_definitions,
 )
 from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.lifecycle.stopping import request_stop
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.workspace.manifest import Manifest
@@ -222,7 +223,8 @@ class RunAttempt:
                 continue
             if self._is_cancelled:
                 over.set()
-                os.kill(os.getpid(), signal.SIGTERM)
+                with suppress(UsageError):  # it has ended meanwhile
+                    request_stop(self._folder)
 
     def _record(self, report: RunReport) -> str:
         """Record how the session ended. Raises `AttemptOver`, `StorageError`."""

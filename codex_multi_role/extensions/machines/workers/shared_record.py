@@ -9,6 +9,7 @@ from codex_multi_role.errors import BudgetUsedUp, CodexMultiRoleError, ExitCode,
 from codex_multi_role.extensions.machines.workers.membership import KnownWorker
 from codex_multi_role.extensions.machines.workers.overview import why_waiting
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, RunState
+from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_options import RunOptions
@@ -47,7 +48,7 @@ def shared_record(run: QueuedRun, database_url: str, workers: Sequence[KnownWork
 def known_ending(run: QueuedRun, record: Json, *, is_queued: bool) -> Json:
     """The fields of the record that the row knows better."""
     if is_queued or run.state is RunState.RUNNING:
-        status = RunStatus.QUEUED if is_queued else RunStatus.RUNNING
+        status = QUEUED if is_queued else RunStatus.RUNNING
         return {**_NO_END, "status": status}
     if record.get("exit_code") == run.exit_code and record.get("status") != RunStatus.RUNNING:
         return {}

@@ -14,6 +14,7 @@ from typing import TextIO
 import sqlalchemy as sa
 
 from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.extensions.machines.journal.database_url import place_of
 from codex_multi_role.extensions.machines.store import Store, restore_run
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs
@@ -21,6 +22,7 @@ from codex_multi_role.extensions.machines.workers.membership import KnownWorker,
 from codex_multi_role.extensions.machines.workers.messages import answered_runs, carry_out_early
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns
 from codex_multi_role.extensions.machines.workers.shared_record import shared_record
+from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
 from codex_multi_role.host.atomic import storage_errors, wait_for_lock, write_json
 from codex_multi_role.host.user_cache import user_folder
 from codex_multi_role.presentation.event_tail import EventReader
@@ -29,7 +31,6 @@ from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record, RunFolder, totals_of
 from codex_multi_role.run_folder.folder import LATEST, SHARED, command_line
-from codex_multi_role.run_folder.owner import WORKER
 
 LOCK_SECONDS = 60.0
 PAUSE_SECONDS = 0.05
@@ -64,7 +65,7 @@ class Mirrors:
                 _replace(restored, manifest)
             complete(folder)
             worker = record[SHARED]["worker"]
-            write_json(folder.owner_path, {WORKER: worker} if worker else {})
+            write_json(folder.owner_path, {"worker": worker} if worker else {})
             write_json(folder.record_path, record | {"totals": _totals(folder, record)})
         return folder
 
@@ -146,7 +147,7 @@ class SharedRuns:
         return open_store(self.database, None, "")
 
     def command(self, *words: str) -> str:
-        return command_line(*words, database_url=self.database.url)
+        return command_line(*words, place=place_of(self.database.url))
 
     def find(self, reference: str) -> QueuedRun | None:
         """The run with that ID, the only one with that prefix, or the ``latest``; None if not found.
@@ -192,7 +193,7 @@ class SharedRuns:
         while True:  # waits: for the run, ended by PATIENCE_SECONDS or its end
             status = self.database.patiently(lambda: self.mirror(self.row(run_id)).record()["status"])
             yield from read_records(reader.lines())
-            if status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+            if status not in (QUEUED, RunStatus.RUNNING):
                 return
             time.sleep(LOOK_SECONDS)
 

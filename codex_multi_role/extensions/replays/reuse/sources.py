@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.extensions.replays.reuse.observer import Reuse
 from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
+from codex_multi_role.extensions.replays.run_options import RERUN
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import repeated_run
 from codex_multi_role.steps import RunResources
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 def observe_turns(definitions: Definitions, run: RunResources) -> Reuse:
     """The observer of the turns of a run, which takes over equal ones of the run that it repeats, if any."""
     folder = run.services.folder
-    reader, parent = (
-        RoleReader(definitions, run.services.catalog_now, run.settings.protect),
-        repeated_run(folder.record()),
-    )
-    earlier = earlier_run(RunFolder(folder.path.parent / parent)) if parent else None
+    reader = RoleReader(definitions, run.services.catalog_now, run.settings.protect)
+    origin = folder.record().get("forked_from") or {}
+    earlier = earlier_run(RunFolder(folder.path.parent / origin["run_id"])) if origin.get(RERUN) else None
     return Reuse(folder, definitions.workspace, reader.read, earlier)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,12 +12,28 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
-from tests.support.clocks import wrong_clock
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder, say
 
 AHEAD, BEHIND = 300, -300
 TURNS = 6
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static int (*original)(clockid_t, struct timespec *);
+    if (!original)
+        original = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = original(clock, now);
+    if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        now->tv_sec += SECONDS;
+    return result;
+}
+"""
+"""A library in front of the C library's, which changes the time of day."""
 
 
 @pytest.mark.long
@@ -50,3 +68,15 @@ def clock_of(environment: dict[str, str]) -> float:
     printed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
     assert abs(float(printed) - time.time()) > 60
     return float(printed)
+
+
+def wrong_clock(folder: Path, seconds: int) -> dict[str, str]:
+    """Variables for a process whose clock is wrong by that. Raises ``FileNotFoundError`` without a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise FileNotFoundError("cc")
+    library = folder / f"clock{seconds:+}.so"
+    source = library.with_suffix(".c")
+    source.write_text(CLOCK)
+    subprocess.run([compiler, "-shared", "-fPIC", f"-DSECONDS=({seconds})", "-o", library, source, "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}

@@ -1,4 +1,4 @@
-"""What later templates need of a role's answer: the comparison with an answer, with a schema, and the words for it."""
+"""What later templates require of a role's answer: compared with an answer, and with a schema, and in words."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _VERBS = {
 }
 
 
-class Need(NamedTuple):
-    """What later templates need at one path of an answer.
+class FieldRequirement(NamedTuple):
+    """What later templates require at one path of an answer.
 
     ``type``: a JSON type or `COUNTABLE`, empty if any will do. ``is_decided``: a condition is made of the value alone.
     ``most``: how many elements the list may have. ``choices``: what it must be one of, empty if anything.
-    ``reads``: who needs it.
+    ``reads``: who requires it.
     """
 
     path: Path
@@ -49,10 +49,10 @@ class Need(NamedTuple):
     most: int | None = None
     choices: tuple[str, ...] = ()
 
-    def only_required(self, said: object = None) -> Need:
-        """The need without what a schema decides that says this about the value."""
+    def only_required(self, said: object = None) -> FieldRequirement:
+        """The requirement without what a schema decides that says this about the value."""
         most = self.most if self.is_required and isinstance(said, Mapping) and "maxItems" not in said else None
-        return Need(self.path, self.reads, self.is_required, most=most)
+        return FieldRequirement(self.path, self.reads, self.is_required, most=most)
 
     @property
     def says_something(self) -> bool:
@@ -105,45 +105,47 @@ class Need(NamedTuple):
         return f"{path_text(self.path)}: {', '.join(filter(None, [kind + most, needed]))}"
 
 
-Contract = tuple[Need, ...]
+Contract = tuple[FieldRequirement, ...]
 
 
 def misused(contract: Contract, answer: Mapping[str, object]) -> list[str]:
     """What in an answer is not of the kind that templates use, each with the field and who reads it; at most five."""
-    return _problems(contract, answer, Need.misuse)
+    return _problems(contract, answer, FieldRequirement.misuse)
 
 
 def lacking(contract: Contract, answer: Mapping[str, object]) -> list[str]:
     """What an answer lacks if the templates that read it are reached, likewise."""
-    return _problems(contract, answer, Need.lack)
+    return _problems(contract, answer, FieldRequirement.lack)
 
 
-def _problems(contract: Contract, answer: Mapping[str, object], problem: Callable[[Need, object], str]) -> list[str]:
-    values = ((need, *each) for need in contract for each in _places(answer, need.path))
-    found = ((need, place, problem(need, value)) for need, place, value in values)
-    return [f'"{path_text(place)}" {why}: {need.readers}' for need, place, why in found if why][:MAX_PROBLEMS]
+def _problems(
+    contract: Contract, answer: Mapping[str, object], problem: Callable[[FieldRequirement, object], str]
+) -> list[str]:
+    values = ((one, *each) for one in contract for each in _places(answer, one.path))
+    found = ((one, place, problem(one, value)) for one, place, value in values)
+    return [f'"{path_text(place)}" {why}: {one.readers}' for one, place, why in found if why][:MAX_PROBLEMS]
 
 
-def needless_nulls(contract: Contract, answer: Mapping[str, object]) -> list[tuple[str | int, ...]]:
+def removable_nulls(contract: Contract, answer: Mapping[str, object]) -> list[tuple[str | int, ...]]:
     """Where an answer has null for a field of which templates only ask whether it is given."""
-    fields = (need.path for need in contract if need.type and not need.is_required and isinstance(need.path[-1], str))
+    fields = (one.path for one in contract if one.type and not one.is_required and isinstance(one.path[-1], str))
     return [place for path in fields for place, value in _places(answer, path) if value is None]
 
 
 def told(contract: Contract) -> Contract:
-    """The needs that say more than those of the fields below them."""
-    above = {need.path[:length] for need in contract for length in range(1, len(need.path))}
+    """Those that say more than those of the fields below them."""
+    above = {one.path[:length] for one in contract for length in range(1, len(one.path))}
     return tuple(
-        need
-        for need in contract
-        if need.type not in ("", "object") or need.choices or (need.path[-1] is not ITEM and need.path not in above)
+        one
+        for one in contract
+        if one.type not in ("", "object") or one.choices or (one.path[-1] is not ITEM and one.path not in above)
     )
 
 
 def in_words(contract: Contract) -> str:
-    """One line per need, for a prompt, and an outline of the answer if that are many."""
-    lines = [f"- {need.in_words} ({need.readers})" for need in told(contract)]
-    required = [need for need in told(contract) if need.is_required]
+    """One line for each, for a prompt, and an outline of the answer if that are many."""
+    lines = [f"- {one.in_words} ({one.readers})" for one in told(contract)]
+    required = [one for one in told(contract) if one.is_required]
     return "\n".join(
         [*lines, *([f"In outline: {_outline(contract, ())}"] if len(required) > MAX_WITHOUT_OUTLINE else [])]
     )
@@ -151,14 +153,14 @@ def in_words(contract: Contract) -> str:
 
 def _outline(contract: Contract, path: Path) -> str:
     """The required fields, as JSON with values in words."""
-    need = next((each for each in contract if each.path == path), Need(path))
+    one = next((each for each in contract if each.path == path), FieldRequirement(path))
     below = [each.path for each in contract if each.path[:-1] == path and (each.is_required or each.path[-1] is ITEM)]
     fields = [f'"{each[-1]}": {_outline(contract, each)}' for each in below if isinstance(each[-1], str)]
     if fields:
         return f"{{{', '.join(fields)}}}"
-    if need.type == "array":
+    if one.type == "array":
         return f"[{', '.join([_outline(contract, each) for each in below][:1] or ['…'])}]"
-    return f'"{need.choices[0]}"' if need.choices else _OUTLINES.get(need.type or "boolean" * need.is_only_decided, "…")
+    return f'"{one.choices[0]}"' if one.choices else _OUTLINES.get(one.type or "boolean" * one.is_only_decided, "…")
 
 
 def _places(
