@@ -30,7 +30,7 @@ TurnKey = tuple[str, int]
 """A turn's role and number."""
 
 
-class RunPage(Protocol):
+class PageOfRun(Protocol):
     """An entry of the group ``codex_multi_role.run_pages``: a page of each run that has ended.
 
     ``prepare`` imports what it needs, while the run has nothing else to do. ``write`` may raise anything; ``command``
@@ -43,7 +43,7 @@ class RunPage(Protocol):
     def write(self, folder: RunFolder, /) -> Path: ...
 
 
-PAGES: Registry[RunPage] = Registry("page of runs", "codex_multi_role.run_pages", {})
+PAGES: Registry[PageOfRun] = Registry("page of runs", "codex_multi_role.run_pages", {})
 
 
 def read_turns(folder: RunFolder, began: Iterable[TurnKey] | None = None) -> list[dict[str, Any]]:

@@ -186,7 +186,8 @@ def _corrections_of(error: ValidationError) -> list[Correction] | None:
 
 def _without_unexpected(path: _Path, value: Mapping[str, object], schema: Any) -> list[Correction] | None:  # noqa: ANN401
     """None if no field is left: the object is not what was asked for."""
-    known = {*schema.get("properties", ()), *_matching(value, schema.get("patternProperties", ()))}
+    patterns = schema.get("patternProperties", ())
+    known = {*schema.get("properties", ()), *(name for name in value for each in patterns if re.search(each, name))}
     unexpected = [name for name in value if name not in known]
     return [Correction((*path, name)) for name in unexpected] if len(unexpected) < len(value) else None
 
@@ -201,10 +202,6 @@ def _with_nulls(
     missing = [name for name in names if name not in value]
     nullable = all(takes_null(schema.get("properties", {}).get(name)) for name in missing)
     return [Correction((*path, name), None) for name in missing] if nullable and value else None
-
-
-def _matching(names: Iterable[str], patterns: Iterable[str]) -> set[str]:
-    return {name for name in names if any(re.search(pattern, name) for pattern in patterns)}
 
 
 def _of_only_alternative(error: ValidationError) -> list[Correction] | None:

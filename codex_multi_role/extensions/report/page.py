@@ -33,9 +33,15 @@ BUFFERED = 50
 """Pieces of text that are written at once: those of two or three turns."""
 
 
-def prepare_pages() -> None:
-    """Import what pages need, with the parts that extensions add. Raises `UsageError` if one does not load."""
-    load_parts()
+class ReportPage:
+    """The `PageOfRun`."""
+
+    command = "report"
+    prepare = staticmethod(load_parts)
+
+    @staticmethod
+    def write(folder: RunFolder) -> Path:
+        return write_report(folder)
 
 
 def write_report(folder: RunFolder, path: Path | None = None) -> Path:
