@@ -36,6 +36,7 @@ OTHER_MEANINGS = {
     "lines": "of a text",
     "new": "not there before",
     "plan": "the plan of a role",
+    "report": "what a run, its tests or a check leave behind",
     "record": "what is written down: a line of events.jsonl, run.json",
     "schema": "a JSON Schema, and the check of one",
     "search": "in a text",

@@ -28,10 +28,12 @@ ANSWER: Record = {"key_points": [], "analysis_md": None, "error": None}
 CYCLES, TURNS = 3, 12
 MOST_OWN_MODULES, MOST_OTHER_MODULES = 204, 300
 """Before the processes start: what is imported by then delays the first prompt."""
+MOST_FRAMES, MOST_FILES = 33, 17
+"""Of our package, for one turn."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
     *("sqlite3", "asyncio", "jsonschema", "markdown_it", "importlib.metadata"),
-    *("codex_multi_role.engine", "codex_multi_role.presentation.report", "codex_multi_role.api.python_team"),
+    *("codex_multi_role.engine", "codex_multi_role.extensions.report.page", "codex_multi_role.api.python_team"),
     *("codex_multi_role.steps.turn", "codex_multi_role.replies", "codex_multi_role.checks.tests"),
 }
 """Slow to import, and needed only once the processes start, if at all."""
@@ -50,9 +52,9 @@ NEVER = {
 }
 """No part of a run with a journal of its own, without tests and without a terminal."""
 COUNTED = """
-import gc, json, sys
+import gc, json, sys, threading, traceback
 from pathlib import Path
-programs, statements, early, looks, early_looks, collections = [], [], [], [], [], []
+programs, statements, early, looks, early_looks, collections, stack = [], [], [], [], [], [], []
 
 def watch(event, given):
     if event == "subprocess.Popen":
@@ -65,6 +67,7 @@ from codex_multi_role.cli.main import main
 from codex_multi_role.host.importing import without_plugin_search
 
 with without_plugin_search():  # as the command does
+    from codex_multi_role.codex.child import Child
     from codex_multi_role.codex.fleet import Fleet
     from codex_multi_role.lifecycle.session import Session
 
@@ -86,10 +89,22 @@ def driven(*arguments):
     opened, journal_file._opened = journal_file._opened, traced
     return drive(*arguments)
 
+def written(self, data):
+    if b'"turn/start"' in data and not stack:
+        frames, names = sys._current_frames(), {each.name: each.ident for each in threading.enumerate()}
+        for frame in (frames[names["MainThread"]], frames[names["flow"]], sys._getframe(1)):
+            found = traceback.extract_stack(frame)
+            own = [(*each.filename.partition("/codex_multi_role/")[1:], each.name) for each in found]
+            own = [(file, name) for is_own, file, name in own if is_own]
+            drives = [name for _, name in own].index("_drive") + 1 if not stack else None  # then it waits
+            stack.extend(own[:drives])
+    return write(self, data)
+
 Fleet.start, Session._drive = start, driven
+write, Child.write = Child.write, written
 gc.callbacks.append(lambda phase, _: collections.append(phase))
 code = main()
-counts = [code, programs, statements, early, [*sys.modules], early_looks, looks, collections]
+counts = [code, programs, statements, early, [*sys.modules], early_looks, looks, collections, stack]
 Path("counts.json").write_text(json.dumps(counts))
 """
 
@@ -100,7 +115,7 @@ class Counts:
     def __init__(self, folder: Path) -> None:
         counted = json.loads((folder / "counts.json").read_text())
         self.code, programs, self.statements, self.early, self.modules, *others = counted
-        self.early_looks, self.looks, self.collections = others
+        self.early_looks, self.looks, self.collections, self.stack = others
         self.programs = Counter(programs)
         logs = (read_lines(folder / f"runs/latest/{role}/events.jsonl") for role in ROLES)
         sent = [entry["message"] for log in logs for entry in log if entry["direction"] == "out"]
@@ -122,6 +137,12 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Counts:
             [sys.executable, "-c", COUNTED, *arguments, *flags], cwd=folder, env=environment(), timeout=60, check=True
         )
     return Counts(folder)
+
+
+def test_turn_has_few_frames_before_the_pipe(counts: Counts) -> None:
+    """From `main` to the pipe, through the threads of the walk and of the role."""
+    assert len(counts.stack) <= MOST_FRAMES, counts.stack
+    assert len({file for file, _ in counts.stack}) <= MOST_FILES, counts.stack
 
 
 def test_run_imports_only_what_it_uses(counts: Counts) -> None:

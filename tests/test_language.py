@@ -86,5 +86,6 @@ def test_messages_are_plain_english() -> None:
 
 def test_pages_prompts_and_documents_are_plain_english() -> None:
     texts = dict(files())
-    assert {"roles/planner.yaml", "SECURITY.md", "codex_multi_role/presentation/templates/report.html"} <= set(texts)
+    page = "codex_multi_role/extensions/report/templates/report.html"
+    assert {"roles/planner.yaml", "SECURITY.md", page} <= set(texts)
     assert {place: found(text) for place, text in texts.items() if found(text)} == {}

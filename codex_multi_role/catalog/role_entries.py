@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +49,7 @@ from codex_multi_role.catalog.role_spec import (
 )
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.option import as_typed
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import validate
@@ -279,7 +279,7 @@ class RoleSource:
             raise self.place("schema_hint_template").unknown("schema hint", template, schema_hints)
         if template not in schema_hints and schema is not None:
             return ""
-        parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
+        parameters = {key: as_typed(value) for key, value in given.get("schema_hint_params", {}).items()}
         text = schema_hints.get(template, schema_hints.get("default", ""))
         return fill(text, {"role_name": given["name"]} | parameters)
 
@@ -307,7 +307,3 @@ class RoleSource:
 def read_role_file(reference: str, place: Place, files: SourceFiles) -> RoleFile:
     """The role's own file, which is named at ``place``. Raises ``DefinitionError``."""
     return validate(RoleFile, files.data(reference, place), files.path(reference))
-
-
-def _as_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

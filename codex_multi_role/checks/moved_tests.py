@@ -110,7 +110,8 @@ class TestSources:
         """
         old = cache(lambda place: _function(self.before, place))
         now = cache(lambda place: _function(self.now, place))
-        new, found, taken = _by_function(_new_passing(before, after)), set[str](), set[str]()
+        new = _by_function([test for test, outcome in after.items() if outcome == PASSED and test not in before])
+        found, taken = set[str](), set[str]()
         for place, tests in _by_function(removed).items():
             function = old(place)
             targets = (each for each in new if each not in taken) if function else ()
@@ -120,10 +121,6 @@ class TestSources:
                     taken.add(target)
                     break
         return found
-
-
-def _new_passing(before: Outcomes, after: Outcomes) -> list[str]:
-    return [test for test, outcome in after.items() if outcome == PASSED and test not in before]
 
 
 def _by_function(tests: Collection[str]) -> Mapping[str, list[str]]:

@@ -44,7 +44,7 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except click.NoSuchOption as error:
         return complain(_unknown_option(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except click.ClickException as error:
-        return complain(_sentence(error), _where_to_read(error), ExitCode.WRONG_USAGE)
+        return complain(" ".join(error.format_message().split()), _where_to_read(error), ExitCode.WRONG_USAGE)
     except CodexMultiRoleError as error:
         return complain_about(error)
     except Exception as error:
@@ -78,10 +78,6 @@ def complain(message: str, hint: str, code: int) -> int:
     if runs_here():
         annotate(command("error", "\n".join(filter(None, [message, hint])), title=PROGRAM))
     return code
-
-
-def _sentence(error: click.ClickException) -> str:
-    return " ".join(error.format_message().split())
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:

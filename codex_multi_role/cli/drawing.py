@@ -233,22 +233,16 @@ def _fit_roles(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress]
     return [roles[index] for index in sorted(kept)], [role for index, role in enumerate(roles) if index not in kept]
 
 
-def _state(role: RoleProgress) -> Text:
-    return Text(status_in_words(role.state), style=STYLES[tone_of(role.state, BAD)])
-
-
-def _cost(role: RoleProgress) -> Text:
-    return Text(cost_in_words(role.cost) if role.has_cost else "")
-
-
 COLUMNS = (
     RoleColumn("role", lambda role, now: Text(one_line(role.name, LONGEST_NAME), style="bold")),
-    RoleColumn("state", lambda role, now: _state(role)),
+    RoleColumn("state", lambda role, now: Text(status_in_words(role.state), style=STYLES[tone_of(role.state, BAD)])),
     RoleColumn("turn", lambda role, now: Text(str(role.turn or "")), number=True, least=MIDDLE),
     RoleColumn("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
     RoleColumn("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
     RoleColumn("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
-    RoleColumn("cost", lambda role, now: _cost(role), number=True, least=WIDEST),
+    RoleColumn(
+        "cost", lambda role, now: Text(cost_in_words(role.cost) if role.has_cost else ""), number=True, least=WIDEST
+    ),
     RoleColumn("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
     RoleColumn(LAST, lambda role, now: Text(one_line(role.doing), style="dim"), least=MIDDLE),
 )

@@ -25,7 +25,7 @@ from codex_multi_role.presentation.outcome import (
 )
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.recorded import PAGES, read_record
 from codex_multi_role.presentation.result import result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, plural, verdict, verdict_before
 from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
@@ -122,8 +122,10 @@ def _waiting_for(folder: RunFolder) -> Iterator[str]:
 
 def no_page(report: RunReport) -> str:
     """Say that a run has no report, and why."""
-    again = RunFolder(report.folder).command("report")
-    return f"not written: {one_line(report.page_problem, 500)}; `{again}` tries again"
+    again = [RunFolder(report.folder).command(each.command) for each in PAGES.that_load()]
+    return "; ".join(
+        [f"not written: {one_line(report.page_problem, 500)}", *(f"`{each}` tries again" for each in again)]
+    )
 
 
 def _files(progress: Progress) -> str:

@@ -37,7 +37,6 @@ COMMANDS = {
     "runs": ("runs", "List the runs."),
     "show": ("runs", "Show what happened in a run, in order."),
     "watch": ("watch", "Watch a run from another terminal."),
-    "report": ("report_page", "Write the report of a run, one HTML page."),
     "roles": ("roles", "List, show, check and add roles."),
     "flows": ("flows", "List, show, draw, check and add flows."),
     "trust": ("trust", "Let settings of a repository name programs and the like."),

@@ -17,7 +17,6 @@ from codex_multi_role.cli.setting import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.presentation.entries import TimedPart, in_order
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     ending_in_words,
@@ -37,7 +36,7 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
-from codex_multi_role.presentation.story import Note, ReportedTurn, Story, TestRun
+from codex_multi_role.presentation.story import Note, ReportedTurn, Story, TestRun, TimedPart, in_order
 from codex_multi_role.presentation.wording import (
     answer_in_words,
     clock,

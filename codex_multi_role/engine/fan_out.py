@@ -209,7 +209,8 @@ class FanOut:
                 outcome = item.keep(StepOutcome.of(given))
             else:
                 work = partial(item.limit.outcome, partial(outcome_of, item.run, unit), tolerate=unit.tolerate)
-                outcome = item.outcome(lambda: _skipped(failed) or work())
+                skipped = StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True)
+                outcome = item.outcome(lambda: skipped if failed else work())
             self._outcomes[item.index] = outcome
             return outcome
         finally:
@@ -271,8 +272,3 @@ def _holds(step: StepSpec, context: Json, results: Sequence[Json], place: Place)
         except DefinitionError as error:
             problem = str(error)
     return False, problem
-
-
-def _skipped(failed: Sequence[str]) -> StepOutcome | None:
-    """The outcome of an item that needs those that ``failed``; None if none did."""
-    return StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True) if failed else None

@@ -133,7 +133,7 @@ class Members:
                 role.approval_policy,
                 self.models.model(role.name) or role.resolved_model(os.environ, definitions.options.answers.model),
                 permissions,
-                _tools(role),
+                tuple(ToolSpec(each.name, each.description, each.input_schema) for each in map(find_tool, role.tools)),
                 instructions,
                 tuple(str(path) for path in skills.values()),
                 role.reasoning_effort,
@@ -215,10 +215,6 @@ def _path_of_commands() -> tuple[str, ...]:
     """The setting that gives a role's commands the user's whole PATH if Codex itself runs with only a part of it."""
     path = os.environ.get("PATH", os.defpath)
     return () if path == program_path(os.environ) else as_settings({"shell_environment_policy.set.PATH": path})
-
-
-def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
-    return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
 def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:

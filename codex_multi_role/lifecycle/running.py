@@ -20,6 +20,7 @@ from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.option import Use
+from codex_multi_role.presentation.recorded import PAGES
 from codex_multi_role.run_folder import (
     AskPerson,
     Cancellations,
@@ -177,17 +178,15 @@ def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> Ru
 
 def _import_page() -> None:
     with suppress(Exception):  # reported when the page is to be written
-        from codex_multi_role.presentation.report import prepare_pages
-
-        prepare_pages()
+        for name in PAGES.names():
+            PAGES.find(name).prepare()
 
 
 def _with_page(report: RunReport) -> RunReport:
     """Write the page of a run that has ended. If that fails, the failure is reported and the run ends as it did."""
     try:
-        from codex_multi_role.presentation.report import write_report  # lazy: only the end of a run needs it
-
-        return replace(report, page=write_report(RunFolder(report.folder)))
+        pages = [PAGES.find(name).write(RunFolder(report.folder)) for name in PAGES.names()]
+        return replace(report, page=pages[0] if pages else None)
     except (Exception, KeyboardInterrupt) as error:
         return replace(report, page_problem=str(error) or type(error).__name__)
 

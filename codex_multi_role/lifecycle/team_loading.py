@@ -117,7 +117,8 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> Checke
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
     team, problems = CheckedTeam(flows, catalog), Problems()
     types = known_types(flows, catalog, known_checks(flows), ADDED)
-    types |= {name: _names_only(types[name]) for name, flow in flows.items() if is_recorded(flow)}
+    for name in (name for name, flow in flows.items() if is_recorded(flow)):
+        types[name] = {key: known.names_only() for key, known in types[name].items()}
     with problems.collected():
         check_flows(flows, catalog, types)
         check_reads(flows)
@@ -144,10 +145,6 @@ def is_recorded(flow: FlowSpec) -> bool:
     catalog = flow.source.absolute().parent.parent
     folders = RunFolder(catalog.parent), RunFolder(catalog.parent.parent)  # a later copy is in a folder of the first
     return any(catalog.is_relative_to(folder.catalog_path) and folder.record_path.is_file() for folder in folders)
-
-
-def _names_only(types: Fields) -> Fields:
-    return {name: known.names_only() for name, known in types.items()}
 
 
 def known_checks(flows: Mapping[str, FlowSpec]) -> dict[str, KnownCheck]:

@@ -144,11 +144,7 @@ def _as_handoff(role: RoleSpec, schema: Schema, answer: Any, *, done: bool) -> A
     stated = listed.get("enum", ()) if isinstance(listed, Mapping) else ()
     candidates = ({**answer, "status": status} for status in (DONE, CONTINUE, *stated))
     fitting = [each for each in (answer, *candidates) if is_valid(schema, each)]
-    return next((each for each in fitting if _says_done(each) == done), answer)
-
-
-def _says_done(answer: Mapping[str, Any]) -> bool:
-    return str(answer.get("status", "")).upper() == DONE
+    return next((each for each in fitting if (str(each.get("status", "")).upper() == DONE) == done), answer)
 
 
 def _underivable(role: RoleSpec, step: str, error: Exception) -> DefinitionError:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 from codex_multi_role.errors import RunNotFound, RunStatus, StorageError
 from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import (
     Question,
     Questions,
@@ -27,6 +28,22 @@ from codex_multi_role.run_folder.turn_folder import INHERITED
 
 TurnKey = tuple[str, int]
 """A turn's role and number."""
+
+
+class PageOfRun(Protocol):
+    """An entry of the group ``codex_multi_role.run_pages``: a page of each run that has ended.
+
+    ``prepare`` imports what it needs, while the run has nothing else to do. ``write`` may raise anything; ``command``
+    is the one that tries again.
+    """
+
+    command: str
+
+    def prepare(self) -> None: ...
+    def write(self, folder: RunFolder, /) -> Path: ...
+
+
+PAGES: Registry[PageOfRun] = Registry("page of runs", "codex_multi_role.run_pages", {})
 
 
 def read_turns(folder: RunFolder, began: Iterable[TurnKey] | None = None) -> list[dict[str, Any]]:

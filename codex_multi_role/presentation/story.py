@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
+from pathlib import Path
 
 from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words, kind_of
 from codex_multi_role.presentation.progress import INTERRUPTED, LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
+from codex_multi_role.run_folder import Question, RunEvent, RunFolder, events, list_turns, skim_events
 from codex_multi_role.run_folder.states import ReportedStates
 
 RUNNING = "running"
@@ -221,3 +222,48 @@ def _words(event: Noted) -> str:
             return message
         case _:
             return f"{event.role or 'before tests'}: {incident_in_words(event)}"
+
+
+@dataclass(frozen=True)
+class TimedPart:
+    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
+
+    at: str
+    what: ReportedTurn | Question | TestRun | Note | Path
+
+
+def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[TimedPart]:
+    """Return everything that began, earliest first."""
+    found = [TimedPart(turn.began, turn) for turn in _turns(folder, story)]
+    found += [TimedPart(tests.began, tests) for tests in story.tests.values() if not tests.turn]
+    found += [TimedPart(question.asked_at, question) for question in questions]
+    found += _checks(folder, story.visits)
+    found += [TimedPart(each.at, each) for each in story.added]
+    return sorted(found, key=lambda each: each.at)
+
+
+def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
+    """Yield the turns that have events, then those in the folder that have none."""
+    yield from story.turns.values()
+    last = story.at
+    for role, turn in list_turns(folder):
+        if (role, turn.number) not in story.turns:
+            yield ReportedTurn(role, turn.number, last, last, "unknown")
+
+
+def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[TimedPart]:
+    top = folder.path / "checks"
+    for path in top.rglob("result.json"):
+        visit = _visit(path.parent.relative_to(top).as_posix(), visits)
+        if visit is not None:
+            yield TimedPart(visit.at, path.parent)
+
+
+def _visit(key: str, visits: Mapping[tuple[str, int], Visit]) -> Visit | None:
+    """Find the visit of a unit's key, ``<step>.<visit>`` or ``<step>.<visit>.<index>``. Ids may contain dots."""
+    unit = key
+    for _ in range(2):
+        unit, _, number = unit.rpartition(".")
+        if number.isdecimal() and (unit, int(number)) in visits:
+            return visits[unit, int(number)]
+    return None

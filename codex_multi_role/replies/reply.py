@@ -10,8 +10,16 @@ from dataclasses import dataclass, replace
 
 from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.replies.extract import FoundObject, find_objects
-from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, Correction, fit
-from codex_multi_role.replies.refusal import ERROR, denies_error_only, error_in, is_refusal, properties_of
+from codex_multi_role.replies.fitting import (
+    ERROR,
+    MAX_NAME_CHARACTERS,
+    Correction,
+    denies_error_only,
+    error_in,
+    fit,
+    is_refusal,
+    properties_of,
+)
 
 LOOP = "The answer repeats itself without an end. Write each part once."
 LOOP_CHARACTERS = 2000

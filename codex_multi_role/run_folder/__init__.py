@@ -13,7 +13,6 @@ from codex_multi_role.run_folder.past import (
     inherit_turn,
     skim_with_inherited,
 )
-from codex_multi_role.run_folder.question import Answer, AskPerson, Question, answer_of_person
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.run_folder.turn_folder import (
     TurnFolder,
@@ -24,6 +23,7 @@ from codex_multi_role.run_folder.turn_folder import (
     started_turns,
     totals_of,
 )
+from codex_multi_role.run_folder.typed_answers import Answer, AskPerson, Question, answer_of_person
 
 __all__ = [
     "Answer",

@@ -12,8 +12,8 @@ from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.folder import RunFolder, has_reached_end
-from codex_multi_role.run_folder.question import user_name
 from codex_multi_role.run_folder.states import OVER, read_states
+from codex_multi_role.run_folder.typed_answers import user_name
 
 GIVEN = "given_items"
 

@@ -13,8 +13,7 @@ from codex_multi_role.host.atomic import make_folder, storage_errors, wait_for_l
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.folder import RunFolder
-from codex_multi_role.run_folder.question import Answer, Question
-from codex_multi_role.run_folder.typed_answers import at_time_limit, complete
+from codex_multi_role.run_folder.typed_answers import Answer, Question, at_time_limit, complete
 
 BY_KILL = "the end of its turn"
 BY_CANCELLATION = "cancellation"

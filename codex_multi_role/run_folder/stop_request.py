@@ -11,7 +11,7 @@ from pathlib import Path
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_folder.question import user_name
+from codex_multi_role.run_folder.typed_answers import user_name
 
 
 @dataclass(frozen=True)

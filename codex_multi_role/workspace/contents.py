@@ -9,7 +9,6 @@ import stat
 from collections.abc import Callable
 from fnmatch import translate
 from pathlib import Path
-from uuid import uuid4
 
 MAX_FILES, MAX_BYTES = 2000, 32 * 1024 * 1024
 ENVIRONMENTS = (".venv", "node_modules", ".tox", ".nox")
@@ -22,24 +21,6 @@ _KIND, _KIND_AND_MODE = 0o170000, 0o177777
 
 class TooMuchToCompare(Exception):
     """There are more files or bytes than are compared."""
-
-
-def content_digest(path: Path) -> str:
-    """Of a file, or of a folder with all that is in it; empty if it is missing.
-
-    It is new each time, and so equal to no other, if it cannot be read or is too large.
-    """
-    found = ContentDigest()
-    try:
-        if path.is_dir():
-            found.add_folder(path)
-        elif path.is_file():
-            found.add_file(path)
-        else:
-            return ""
-    except (OSError, TooMuchToCompare):
-        return uuid4().hex
-    return found.hexdigest()
 
 
 class ContentDigest:

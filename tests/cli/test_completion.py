@@ -55,6 +55,7 @@ def test_commands_options_and_names_are_completed(line: str, expected: list[str]
     assert shell.offered(line) == expected
 
 
+@pytest.mark.extensions
 def test_runs_are_offered_with_the_newest_first(tmp_path: Path, shell: Shell) -> None:
     assert shell.offered("codex-multi-role show ") == []
     make_run(tmp_path / "other", "first")

@@ -77,6 +77,7 @@ def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
     assert "  hint     look there" in lines
 
 
+@pytest.mark.extensions
 def test_summary_shows_report_path_or_why_it_is_missing() -> None:
     ended = replace(report(0, "succeeded", "done"), folder=Path("runs") / RUN)
     page = ended.folder / "report.html"

@@ -64,7 +64,10 @@ def crowded(folder: RunFolder) -> None:
     folder.events_path.write_text((ACTIVITY * TIMES).join(lines))
 
 
-@pytest.mark.parametrize("command", [["show"], ["report", "--output", "page.html"], ["show", "--json"]])
+@pytest.mark.parametrize(
+    "command",
+    [["show"], pytest.param(["report", "--output", "page.html"], marks=pytest.mark.extensions), ["show", "--json"]],
+)
 def test_activities_are_passed_over_without_parsing(
     tmp_path: Path, parsed: Counter[str], opened: Counter[str], command: list[str]
 ) -> None:

@@ -19,7 +19,7 @@ from codex_multi_role.workspace.trees import borrow_objects
 LOOKING = (
     ("runs",),
     ("show",),
-    ("report",),
+    pytest.param(("report",), marks=pytest.mark.extensions),
     ("roles", "list"),
     ("flows", "list"),
     ("flows", "validate", "cycles"),
@@ -36,7 +36,7 @@ READERS = (
     ("run", "x", "--playbook"),
 )
 WRITERS = (
-    ("report", "-o"),
+    pytest.param(("report", "-o"), marks=pytest.mark.extensions),
     ("show", "--svg"),
     pytest.param(("run", "x", "--junit"), marks=pytest.mark.extensions),
     pytest.param(("batch", "g", "--output"), marks=pytest.mark.extensions),

@@ -128,7 +128,7 @@ def end(shell: Shell, ending: Ending) -> str:
 
 def read_report(shell: Shell) -> str:
     page = Path(RUNS) / "latest/report.html"
-    return re.sub(r"<[^>]*>", "`", page.read_text().replace("&#39;", "'"))
+    return re.sub(r"<[^>]*>", "`", page.read_text().replace("&#39;", "'")) if page.is_file() else ""
 
 
 def commands(text: str) -> list[str]:

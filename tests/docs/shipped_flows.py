@@ -6,9 +6,9 @@ import json
 import re
 
 from codex_multi_role.catalog import FlowSpec, list_flows
+from codex_multi_role.extensions.report.flow_picture import PathTaken, draw
+from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.flow.chart import chart_of
-from codex_multi_role.presentation.flow_picture import PathTaken, draw
-from codex_multi_role.presentation.rendering import template
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.docs.markdown import code, page, prose, table
 from tests.docs.pages import TOP

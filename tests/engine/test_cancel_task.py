@@ -10,7 +10,7 @@ import pytest
 import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder.question import user_name
+from codex_multi_role.run_folder.typed_answers import user_name
 from tests.support.console import console
 from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, results, solved, team_of, todo
 from tests.support.processes import interrupted

@@ -14,6 +14,7 @@ UNKNOWN_KEY = "Codex is ignoring 1 unrecognized configuration setting. Check for
 DEPRECATED = "`[features].web_search_request` is deprecated because web search is enabled by default."
 
 
+@pytest.mark.extensions
 def test_codex_warnings_are_events_once_per_text_and_run(tmp_path: Path) -> None:
     """Two roles and a resumed session get the same warnings of their configuration; each counts once."""
     keys: Record = {"codex_config": {"features.nonsense": True, "features.web_search_request": False}}

@@ -27,6 +27,7 @@ def _prompt(report: RunReport, turn: str) -> str:
     return (report.folder / turn / "prompt.txt").read_text()
 
 
+@pytest.mark.extensions
 def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED, say("found it")], "two": [say(), say()]})
     report = team.run(cycles=2)

@@ -21,6 +21,7 @@ def echoing(body: Body) -> Items:
     return call("echo", "c1", "mcp__echo", word="cuckoo")
 
 
+@pytest.mark.extensions
 def test_call_of_an_mcp_tool_is_readable(tmp_path: Path) -> None:
     """With server, tool, arguments and result."""
     config = {"mcp_servers.echo": ECHO_SERVER}
@@ -42,6 +43,7 @@ def thinking(_: Body) -> Items:
     return [reasoning, searched, *message(json.dumps({"summary": "fine"}))]
 
 
+@pytest.mark.extensions
 def test_reasoning_and_web_searches_are_readable(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {})
     with any_model(thinking) as served:

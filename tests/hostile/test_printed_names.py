@@ -115,7 +115,6 @@ COMMANDS = {
     "show json": ["show", "--json"],
     "show result": ["show", "--result"],
     "watch all": ["watch", "--all"],
-    "report": ["report"],
     "cancel": ["cancel"],
     "gc": ["gc"],
     "flows": ["flows", "list", "--roles", "strange"],
@@ -148,6 +147,7 @@ FAILING = {
 }
 """They end with another exit code than 0: that of the run, or that of a mistake."""
 OF_EXTENSIONS = {
+    "report": ["report"],
     "config": ["config", "show"],
     "diff": ["diff"],
     "diff of a turn": ["diff", "--role", "writer", "--turn", "1"],
@@ -278,6 +278,7 @@ def test_every_command_that_prints_names_is_tried() -> None:
     assert tried | NOT_ON_A_RECORDED_RUN == offered_commands()
 
 
+@pytest.mark.extensions
 def test_report_page_shows_no_control_characters(surroundings: Folder) -> None:
     assert _run(surroundings, ["report", "--output", "page.html"]).returncode == 0
     report = Report(surroundings.path / "page.html")

@@ -51,7 +51,9 @@ def team_with(folder: Path, *steps: dict[str, Any], role: dict[str, Any] = WRITE
         pytest.param([], {"run_tests": True}, id="tests-after-turns"),
         pytest.param([{"id": "t", "check": "tests"}], {}, id="check-tests"),
         pytest.param([{"id": "c", "check": "command", "with": {"argv": ["true"]}}], {}, id="check-command"),
-        pytest.param([{"id": "c", "check": "flaky", "with": {"runs": 2}}], {}, id="check-flaky"),
+        pytest.param(
+            [{"id": "c", "check": "flaky", "with": {"runs": 2}}], {}, id="check-flaky", marks=pytest.mark.extensions
+        ),
     ],
 )
 def test_run_that_needs_the_sandbox_ends_before_its_first_turn(
@@ -189,6 +191,7 @@ def test_hint_names_what_forbids_user_namespaces(
     )
 
 
+@pytest.mark.extensions
 @pytest.mark.usefixtures("real_codex")
 def test_doctor_and_run_agree_where_no_user_namespace_can_be_created(tmp_path: Path) -> None:
     """The real binary, in a user namespace that allows no further ones: each is a process that imports all it needs."""

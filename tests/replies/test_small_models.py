@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import Reply, read_reply, schema_problems
-from codex_multi_role.replies.refusal import ERROR
+from codex_multi_role.replies.fitting import ERROR
 
 SAMPLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "samples/small-model-answers.json").read_text(encoding="utf-8")

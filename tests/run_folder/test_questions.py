@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_folder.question import Answer, Question, answer_of_person
 from codex_multi_role.run_folder.questions import Questions
+from codex_multi_role.run_folder.typed_answers import Answer, Question, answer_of_person
 
 LONG_AGO = "2001-01-01T00:00:00.000+00:00"
 YES = Answer(True, "", "somebody", LONG_AGO)

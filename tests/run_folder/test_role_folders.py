@@ -51,6 +51,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
     return team
 
 
+@pytest.mark.extensions
 @pytest.mark.real
 def test_run_of_such_roles_resumes_in_their_folders(team: TeamFolder) -> None:
     run = load_run("latest", runs_dir=team.runs)

@@ -6,8 +6,9 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_folder.question import Answer, Question
 from codex_multi_role.run_folder.typed_answers import (
+    Answer,
+    Question,
     accept,
     at_time_limit,
     complete,

@@ -77,6 +77,7 @@ def test_done_counts_unless_a_failure_is_new(tmp_path: Path, name: str) -> None:
     assert told.items() <= result(team).items()
 
 
+@pytest.mark.extensions
 def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=WRONG), writes(code=RIGHT))
     report = team.run(run_tests=True, cycles=3)
@@ -189,6 +190,7 @@ def test_check_that_could_not_run_and_may_fail_is_not_repeated_at_the_end(tmp_pa
     assert [each["number"] for each in team.of_type("tests_started")] == [1, 2]
 
 
+@pytest.mark.extensions
 def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
     """Not the one that has always failed, and not those of another workspace."""
     team = team_that(tmp_path, writes(code=WRONG))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
 ASSETS: list[str | tuple[str, str]] = [
-    (f"codex_multi_role.{room}", "assets") for room in ("presentation", "extensions.web")
+    (f"codex_multi_role.{room}", "assets") for room in ("extensions.report", "extensions.web")
 ]
 NOT_STARTED_HERE = (
     "Runs are not started from these pages",

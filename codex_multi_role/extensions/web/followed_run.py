@@ -11,6 +11,7 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
+from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
 from codex_multi_role.presentation.event_tail import EventReader
@@ -18,7 +19,6 @@ from codex_multi_role.presentation.outcome import next_from_record, raised_limit
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
-from codex_multi_role.presentation.rendering import template
 from codex_multi_role.presentation.result import ShownResult, result_of
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of

@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
+from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.presentation.outcome import RAISED, status_in_words
-from codex_multi_role.presentation.rendering import template
 
 TEMPLATES = Path(__file__).parent / "templates"
 Form = dict[str, str]

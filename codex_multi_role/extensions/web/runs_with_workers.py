@@ -22,11 +22,11 @@ from codex_multi_role.extensions.machines.workers.finding import all_records, fi
 from codex_multi_role.extensions.machines.workers.overview import queue_records, worker_records
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
+from codex_multi_role.extensions.report.page import write_report
 from codex_multi_role.extensions.web.forms import page
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
 from codex_multi_role.presentation.recorded import RecordedRun
-from codex_multi_role.presentation.report import write_report
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codex_multi_role.replies.extract import _is_over
-from codex_multi_role.replies.refusal import error_in, is_refusal
+from codex_multi_role.replies.fitting import error_in, is_refusal
 from codex_multi_role.replies.repair import TolerantReader
 from codex_multi_role.replies.reply import _choose
 from codex_multi_role.steps.turn import Attempt

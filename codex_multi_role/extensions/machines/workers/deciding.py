@@ -29,7 +29,7 @@ from codex_multi_role.lifecycle.definitions import load_for_another_machine
 from codex_multi_role.run_folder import Question, Questions, answer_of_person
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation, find_open_task
-from codex_multi_role.run_folder.question import user_name
+from codex_multi_role.run_folder.typed_answers import user_name
 from codex_multi_role.run_options import RunOptions
 
 STOP_SECONDS = 90.0

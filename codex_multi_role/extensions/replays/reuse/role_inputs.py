@@ -23,7 +23,7 @@ from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputs, di
 from codex_multi_role.host.user_cache import expanded, home_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.version import __version__
-from codex_multi_role.workspace.contents import content_digest
+from codex_multi_role.workspace.contents import ContentDigest, TooMuchToCompare
 
 SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
 MACHINE_SKILLS = Path("/etc/codex/skills")
@@ -178,3 +178,21 @@ def _inherited_environment(given: tuple[str, ...]) -> object:
     """Which variables commands inherit."""
     policy = known_settings((*LEAN, *given), None)[ENVIRONMENT_POLICY]
     return policy.get("inherit") if isinstance(policy, Mapping) else None
+
+
+def content_digest(path: Path) -> str:
+    """Of a file, or of a folder with all that is in it; empty if it is missing.
+
+    It is new each time, and so equal to no other, if it cannot be read or is too large.
+    """
+    found = ContentDigest()
+    try:
+        if path.is_dir():
+            found.add_folder(path)
+        elif path.is_file():
+            found.add_file(path)
+        else:
+            return ""
+    except (OSError, TooMuchToCompare):
+        return uuid4().hex
+    return found.hexdigest()

@@ -11,19 +11,19 @@ from jinja2.environment import TemplateStream
 
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
+from codex_multi_role.extensions.report.entries import Entries, text_sizes
+from codex_multi_role.extensions.report.flow_picture import Picture, draw, paths_taken
+from codex_multi_role.extensions.report.heading import heading
+from codex_multi_role.extensions.report.page_parts import load_parts, page_parts
+from codex_multi_role.extensions.report.parts import cut_length
+from codex_multi_role.extensions.report.rendering import asset, template
+from codex_multi_role.extensions.report.timeline import timeline
 from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.presentation.entries import Entries, text_sizes
-from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
-from codex_multi_role.presentation.heading import heading
-from codex_multi_role.presentation.page_parts import load_parts, page_parts
-from codex_multi_role.presentation.parts import cut_length
 from codex_multi_role.presentation.recorded import changed_files, read_record
-from codex_multi_role.presentation.rendering import asset, template
 from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.story import Story
-from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
@@ -33,9 +33,15 @@ BUFFERED = 50
 """Pieces of text that are written at once: those of two or three turns."""
 
 
-def prepare_pages() -> None:
-    """Import what pages need, with the parts that extensions add. Raises `UsageError` if one does not load."""
-    load_parts()
+class ReportPage:
+    """The `PageOfRun`."""
+
+    command = "report"
+    prepare = staticmethod(load_parts)
+
+    @staticmethod
+    def write(folder: RunFolder) -> Path:
+        return write_report(folder)
 
 
 def write_report(folder: RunFolder, path: Path | None = None) -> Path:

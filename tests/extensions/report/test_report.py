@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, answer, fork
-from codex_multi_role.presentation.parts import LONGEST
-from codex_multi_role.presentation.report import write_report
+from codex_multi_role.extensions.report.page import write_report
+from codex_multi_role.extensions.report.parts import LONGEST
 from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_run
@@ -300,7 +300,7 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
     def fails(*_: object) -> Path:
         raise error
 
-    monkeypatch.setattr("codex_multi_role.presentation.report.write_report", fails)
+    monkeypatch.setattr("codex_multi_role.extensions.report.page.write_report", fails)
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()
     assert (report.exit_code, report.status, report.page) == (0, "succeeded", None)

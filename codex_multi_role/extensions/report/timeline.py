@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from codex_multi_role.presentation.entries import question_id, tests_id, turn_id
+from codex_multi_role.extensions.report.entries import question_id, tests_id, turn_id
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import duration, judged, one_line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from codex_multi_role.extensions.report.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
-from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
-from codex_multi_role.presentation.story import RUNNING, Note, ReportedTurn, Story, TestRun, Visit
+from codex_multi_role.presentation.story import RUNNING, Note, ReportedTurn, Story, TestRun, in_order
 from codex_multi_role.presentation.wording import compact, cost_in_words, duration, judged, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
@@ -207,48 +207,3 @@ def _cost(result: dict[str, Any]) -> str:
 def _added(note: Note) -> ReportEntry:
     status, name = Chip("noted"), f"event-{note.who}-{note.at}"
     return ReportEntry("event", name, note.at, note.who, "", status, note.words, embedded([]))
-
-
-@dataclass(frozen=True)
-class TimedPart:
-    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
-
-    at: str
-    what: ReportedTurn | Question | TestRun | Note | Path
-
-
-def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[TimedPart]:
-    """Return everything that began, earliest first."""
-    found = [TimedPart(turn.began, turn) for turn in _turns(folder, story)]
-    found += [TimedPart(tests.began, tests) for tests in story.tests.values() if not tests.turn]
-    found += [TimedPart(question.asked_at, question) for question in questions]
-    found += _checks(folder, story.visits)
-    found += [TimedPart(each.at, each) for each in story.added]
-    return sorted(found, key=lambda each: each.at)
-
-
-def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
-    """Yield the turns that have events, then those in the folder that have none."""
-    yield from story.turns.values()
-    last = story.at
-    for role, turn in list_turns(folder):
-        if (role, turn.number) not in story.turns:
-            yield ReportedTurn(role, turn.number, last, last, "unknown")
-
-
-def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[TimedPart]:
-    top = folder.path / "checks"
-    for path in top.rglob("result.json"):
-        visit = _visit(path.parent.relative_to(top).as_posix(), visits)
-        if visit is not None:
-            yield TimedPart(visit.at, path.parent)
-
-
-def _visit(key: str, visits: Mapping[tuple[str, int], Visit]) -> Visit | None:
-    """Find the visit of a unit's key, ``<step>.<visit>`` or ``<step>.<visit>.<index>``. Ids may contain dots."""
-    unit = key
-    for _ in range(2):
-        unit, _, number = unit.rpartition(".")
-        if number.isdecimal() and (unit, int(number)) in visits:
-            return visits[unit, int(number)]
-    return None

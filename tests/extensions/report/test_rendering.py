@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from codex_multi_role.presentation import rendering
+from codex_multi_role.extensions.report import rendering
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codex_multi_role.presentation.parts import ALL_BYTES, LONGEST, SHORTEST, cut_length
-from codex_multi_role.presentation.report import write_report
+from codex_multi_role.extensions.report.page import write_report
+from codex_multi_role.extensions.report.parts import ALL_BYTES, LONGEST, SHORTEST, cut_length
 from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.memory import most_allocated

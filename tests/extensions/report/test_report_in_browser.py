@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from codex_multi_role.presentation.report import write_report
+from codex_multi_role.extensions.report.page import write_report
 from tests.support.recorded_runs import make_many_turns as make
 from tests.support.recorded_runs import make_run
 

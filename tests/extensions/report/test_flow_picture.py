@@ -9,9 +9,9 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.catalog.flow_loading import list_flows
+from codex_multi_role.extensions.report.flow_picture import LINE, PathTaken, Picture, draw, paths_taken
 from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.flow.routing import End
-from codex_multi_role.presentation.flow_picture import LINE, PathTaken, Picture, draw, paths_taken
 from codex_multi_role.presentation.story import Visit
 from codex_multi_role.run_folder.events import RunEnded
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.extensions.report.timeline import NARROWEST, Scale, timeline
 from codex_multi_role.presentation.story import Story
-from codex_multi_role.presentation.timeline import NARROWEST, Scale, timeline
 from codex_multi_role.run_folder import Question, RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import started, whole_run

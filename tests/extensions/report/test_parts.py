@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.report.parts import Reader, Text, embedded
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.presentation.parts import Reader, Text, embedded
 
 CUT_AT = 4000
 SECRET = "hunter2-" + "0123456789" * 16

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.presentation.report import write_report
+from codex_multi_role.extensions.report.page import write_report
 from tests.support.browser import Report
 from tests.support.plugins import install
 from tests.support.recorded_runs import make_run
 
 SOURCE = """
 from markupsafe import Markup
-from codex_multi_role.presentation.page_parts import ReportPart
+from codex_multi_role.extensions.report.page_parts import ReportPart
 
 def extra(folder, changed):
     return ReportPart("extra", "Extra", "What else there is", ["<b>", Markup("<i>of </i>"), folder.run_id])
