@@ -168,13 +168,13 @@ class Budget:
         ledgers: dict[str, Mapping[str, Amount]] = {TURNS: self._turns, TOKENS: self._tokens, DOLLARS: self._cost}
         for what, limit in ((TURNS, most.turns), (TOKENS, most.tokens), (DOLLARS, most.cost)):
             if limit is not None:
-                yield Cap(what, limit, lambda ledger=ledgers[what]: sum(ledger.values()), ledgers[what])
+                yield Cap(what, limit, partial(sum, ledgers[what].values()), ledgers[what])
         if most.seconds is not None:
             yield Cap(SECONDS, most.seconds, lambda: clock.seconds, self._seconds)
         if role is not None:
             for what, key in ROLE_KEYS.items():
                 if (own := getattr(role.limits, key)) is not None:
-                    yield Cap(what, own, lambda ledger=ledgers[what]: ledger.get(role.name, 0), ledgers[what], role)
+                    yield Cap(what, own, partial(_of_role, ledgers[what], role.name), ledgers[what], role)
 
 
 def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
@@ -191,6 +191,10 @@ def _usage_unknown(role: str) -> BudgetUsedUp:
         "Start another run that limits turns or seconds instead (--max-turns, --max-seconds, limits.max_turns of a "
         "role). `codex-multi-role resume RUN` asks one more turn.",
     )
+
+
+def _of_role(ledger: Mapping[str, Amount], name: str) -> Amount:
+    return ledger.get(name, 0)
 
 
 TURNS, TOKENS, DOLLARS, SECONDS = "turns", "tokens", "dollars", "seconds"
