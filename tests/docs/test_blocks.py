@@ -12,6 +12,7 @@ from codex_multi_role.playbook import load_playbook
 from codex_multi_role.replies import read_reply
 from tests.docs.pages import Block, blocks, page_names
 from tests.support.console import console
+from tests.support.examples import EXTENSION
 from tests.support.paths import shipped_team
 
 pytestmark = pytest.mark.extensions
@@ -41,8 +42,9 @@ def test_team_of_readme_is_a_catalog(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[page for page, _ in PYTHON])
-def test_python_of_page_compiles_and_imports(page: str, block: Block) -> None:
+def test_python_of_page_compiles_and_imports(page: str, block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without running what needs a model."""
+    monkeypatch.syspath_prepend(EXTENSION / "src")
     compile(block.text, page, "exec")
     exec("\n".join(line for line in block.text.splitlines() if line.startswith(("from ", "import "))), {})
 

@@ -43,6 +43,7 @@ def test_exercise_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert first == "pip install ."
     install(project, tmp_path / "installed")
     monkeypatch.syspath_prepend(tmp_path / "installed")
+    monkeypatch.delitem(sys.modules, "my_extension", raising=False)
     said = {}
     for command in others:
         done = give(command, project)

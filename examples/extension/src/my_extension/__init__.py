@@ -52,6 +52,8 @@ class WordLimitOptions(CheckOptions):
 
 
 class WordLimitResult(CheckResult):
+    bad = ("too long",)
+
     status: Literal["short enough", "too long"]
     words: int
 
