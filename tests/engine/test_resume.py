@@ -95,6 +95,7 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     assert "+once" in (team.runs / "latest/two/turn_001/undone.patch").read_text()
     killed = read(team.runs / "latest/two/turn_001/turn.json")
     assert (killed["status"], killed["outcome"]) == ("interrupted", "killed")
+    assert killed["tokens"]["input"] > 0  # of its first request
 
 
 OTHER_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
