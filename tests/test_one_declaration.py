@@ -83,7 +83,7 @@ def add(folder: Path) -> None:
 def test_added_option_is_known_everywhere(change: Callable[[Path], None], tmp_path: Path) -> None:
     for name in ("codex_multi_role", "tests/docs", "tests/support", "docs", "roles"):
         shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
-    for name in ("tests/__init__.py", "tests/house.py", "pyproject.toml"):
+    for name in ("tests/__init__.py", "tests/house.py", "tests/registered_names.py", "pyproject.toml"):
         shutil.copy(TOP / name, tmp_path / name)
     change(tmp_path)
     argv = [sys.executable, "-c", PROGRAM]

@@ -16,6 +16,7 @@ import codex_multi_role
 from codex_multi_role.option import Use
 from codex_multi_role.run_options import OPTIONS
 from tests.docs.pages import HOW_TO_ADD, blocks, page_names
+from tests.support.examples import EXTENSION
 
 pytestmark = pytest.mark.real
 
@@ -84,7 +85,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     texts["completed"] = names + keywords + "\n".join(f"reveal_type({name})" for name in revealed)
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
-    said, problems, _ = api.run(["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(folder)])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("MYPYPATH", str(EXTENSION / "src"))  # as if it was installed
+        said, problems, _ = api.run(["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(folder)])
     assert problems == ""
     return {name: "\n".join(line for line in said.splitlines() if f"/{name}.py:" in line) for name in texts}
 

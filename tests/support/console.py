@@ -29,7 +29,7 @@ DEADLINE_SECONDS = 120
 COMMANDS = (
     *("runs", "show", "watch", "report", "diff", "blame a.txt", "gc --dry-run", "gc", "serve --host 192.0.2.1", "pr"),
     *("apply --to checkout", "export --branch made", "approve", "reject --comment no", "answer option=yes", "cancel"),
-    *("doctor", "config show", "codex --version", "schema flow", "completion bash", "queues"),
+    *("pause", "doctor", "config show", "codex --version", "schema flow", "completion bash", "queues"),
     *("roles list", "roles show", "roles validate", "flows list", "flows show", "flows validate", "flows graph"),
     *("run it --dry-run", "batch goals.jsonl", "worker --until-empty", "init own"),
     *(
