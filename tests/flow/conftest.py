@@ -1,5 +1,5 @@
-"""The small catalogs of the tests of `catalog`."""
+"""Small catalogs written to real folders."""
 
-from tests.catalog.conftest import two_roles, write
+from tests.support.catalogs import two_roles, write
 
 __all__ = ["two_roles", "write"]

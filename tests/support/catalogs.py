@@ -107,3 +107,22 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
         flows, catalog, {flow.name: template_types(flow, catalog, lambda _: MAPPING) for flow in flows.values()}
     )
     return flows
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """``write("text", "name")`` puts the text (or bytes) into a file of the test's folder and returns its path."""
+
+    def written(content: str | bytes, name: str = "catalog.yaml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+@pytest.fixture
+def two_roles(write: Write) -> RoleSpecCatalog:
+    """A catalog of planner and developer, without any texts of its own."""
+    return RoleSpecCatalog.load(write(TWO_ROLES))
