@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
     from codex_multi_role.api.run_goal import fork, resume, run
+    from codex_multi_role.api.run_handle import AsyncRunHandle, RunHandle, start, start_async
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
         CodexMultiRoleError,
@@ -36,6 +37,7 @@ _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
     "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
     "api.run_goal": ("fork", "resume", "run"),
+    "api.run_handle": ("AsyncRunHandle", "RunHandle", "start", "start_async"),
     "lifecycle.running": ("answer", "cancel_task"),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
@@ -48,6 +50,7 @@ _MODULES = {
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "AsyncRunHandle",
     "CodexMultiRoleError",
     "CodexNotFound",
     "CodexNotLoggedIn",
@@ -63,6 +66,7 @@ __all__ = [
     "Run",
     "RunBusy",
     "RunEvent",
+    "RunHandle",
     "RunNotFound",
     "RunOptions",
     "RunReport",
@@ -81,6 +85,8 @@ __all__ = [
     "resume",
     "run",
     "runs",
+    "start",
+    "start_async",
 ]
 
 

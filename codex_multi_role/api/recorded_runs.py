@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -52,6 +53,10 @@ class Turn:
     def output_tokens(self) -> int:
         """Tokens written by the model. 0 while the turn runs, or if they were not reported."""
         return TokenUsage.of_record(self.details.get("tokens", {})).output
+
+    @property
+    def model(self) -> str:
+        return str(self.details.get("model", ""))
 
     @property
     def seconds(self) -> float:
@@ -255,6 +260,21 @@ class Run(RunContents):
     def exit_code(self) -> int | None:
         """None before its first end."""
         return self.record["exit_code"]  # type: ignore[no-any-return]
+
+    @property
+    def started(self) -> datetime:
+        return datetime.fromisoformat(self.record["started_at"])
+
+    @property
+    def seconds(self) -> float:
+        """How long processes have worked on it."""
+        return float(self.totals["seconds"])
+
+    @property
+    def cost(self) -> float | None:
+        """In US dollars; None if that of a turn is unknown."""
+        cost = self.totals["cost"]
+        return None if cost is None else float(cost)
 
     @property
     def totals(self) -> Mapping[str, Any]:

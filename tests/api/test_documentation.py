@@ -11,10 +11,12 @@ import codex_multi_role
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/python-api.md"
 EXAMPLES = dict(re.findall(r"^## (.+)\n(?:(?!## ).*\n)*?```python\n((?:.*\n)*?)```", PAGE.read_text(), re.MULTILINE))
-MAX_LINES = 10
+MAX_LINES = 12
 PRINTED = {
     "Run a team": "succeeded 0",
     "Follow a run": "planner (",
+    "Start a run and do something else": "integrator",
+    "Use it with asyncio": "cycles_used_up",
     "Look at earlier runs": "integrator 1 completed",
     "Use the result": " 2 files changed, 48 insertions(+)",
     "Resume a run": "cycles_used_up\ndone",

@@ -1,0 +1,85 @@
+"""Runs on threads of this process: each has an address of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import RunStatus, UsageError, events, load_run, start, start_async
+from codex_multi_role.host.processes import Family
+from tests.support.console import DEADLINE_SECONDS
+from tests.support.processes import wait_for
+from tests.support.teams import NEVER, Record, TeamFolder, say
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+
+
+def options(folder: Path, *plays: Record) -> dict[str, Any]:
+    team = TeamFolder(folder, {"one": {}}, {"one": [*plays]})
+    places = {
+        "roles": folder / "roles",
+        "runs_dir": team.runs,
+        "workspace": team.workspace,
+        "playbook": str(team.playbook),
+    }
+    return {**places, "cycles": len(plays), "run_tests": False}
+
+
+def test_each_of_three_runs_is_stopped_alone(tmp_path: Path) -> None:
+    slow = {**say(), "delay_seconds": 0.5}
+    handles = [start("reach it", **options(tmp_path / name, slow, slow)) for name in "abc"]
+    for each in handles:
+        wait_for(each.run.folder / "one/turn_001/turn.json")
+    assert handles[0].cancel().outcome == "cancelled"
+    handles[1].pause()
+    assert [each.wait(DEADLINE_SECONDS).outcome for each in handles] == ["cancelled", "paused", "cycles_used_up"]
+    assert handles[0].cancel().outcome == "cancelled"
+    assert [each.run.status for each in handles] == [RunStatus.INTERRUPTED, RunStatus.PARKED, RunStatus.ENDED]
+
+
+def test_handle_tells_every_event_and_how_the_run_ended(tmp_path: Path) -> None:
+    handle = start("reach it", **options(tmp_path, say()))
+    told = list(handle.events())
+    assert (type(told[0]), type(told[-1])) == (events.RunStarted, events.RunEnded)
+    report, run = handle.wait(), load_run(handle.id, runs_dir=tmp_path / "runs")
+    assert (report.run_id, report.exit_code) == (handle.id, 1)
+    assert run.started.timestamp() <= run.started.timestamp() + run.seconds
+    assert (run.cost, run.turns[0].model) == (None, "playbook")
+
+
+def test_what_is_wrong_before_the_run_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match='unknown flow "cycels"'):
+        start("reach it", **{**options(tmp_path, say()), "flow": "cycels"})
+
+
+def test_cancelled_task_stops_its_run(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def follow() -> None:
+        async with start_async("reach it", **options(tmp_path, NEVER)) as run:
+            async for event in run.events():
+                if isinstance(event, events.TurnStarted):
+                    begun.set()
+
+    async def main() -> None:
+        task = asyncio.create_task(follow())
+        await asyncio.wait_for(begun.wait(), DEADLINE_SECONDS)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    run = load_run(runs_dir=tmp_path / "runs")
+    assert (run.status, run.outcome) == ("interrupted", "cancelled")
+    assert not Family.of_run(run.folder).end()
+
+
+def test_run_that_is_left_alone_ends(tmp_path: Path) -> None:
+    async def main() -> str:
+        async with start_async("reach it", **options(tmp_path, say())) as run:
+            return (await run.wait()).outcome
+
+    assert asyncio.run(main()) == "cycles_used_up"
