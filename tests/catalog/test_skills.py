@@ -47,7 +47,9 @@ def test_archive_is_read_whole(write: Write, pack: Pack, prefix: str, tmp_path: 
 def test_entry_outside_the_folder_is_refused(
     write: Write, monkeypatch: pytest.MonkeyPatch, pack: Pack, name: str
 ) -> None:
-    monkeypatch.setattr("py7zr.py7zr.check_archive_path", lambda path: True)  # it would not write such an archive
+    if pack is seven_zipped:
+        pytest.importorskip("py7zr", reason="the extra [7z] is not installed")
+        monkeypatch.setattr("py7zr.py7zr.check_archive_path", lambda path: True)  # it would not write such an archive
     archive = write(pack({**files_of("draw"), name: b"x"}), "skills/draw.skill")
     message = problem_of(lambda: read_skill(archive))
     assert message.startswith(f"{archive}: ")
