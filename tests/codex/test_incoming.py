@@ -6,6 +6,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from codex_multi_role.codex import incoming
 from codex_multi_role.codex.incoming import OUTPUT, OUTPUT_CHARACTERS, Incoming
 
 STARTED: dict[str, Any] = {"method": "turn/started", "params": {}}
@@ -46,3 +49,14 @@ def test_command_output_is_kept_up_to_limit_and_rest_counted() -> None:
     left_out = [int(part.split("[")[1]) for part in first.split(" characters left out]")[:-1]]
     assert sum(left_out) == 5 * len(piece) - OUTPUT_CHARACTERS
     assert second == piece
+
+
+def test_line_longer_than_the_limit_is_given_up_and_the_next_one_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "LONGEST_LINE", 10)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb"), os.fdopen(writing, "wb", buffering=0) as pipe:
+        lines = iter(Incoming(reading))
+        pipe.write(b"x" * 11)
+        assert next(lines).message is None
+        pipe.write(json.dumps(ENDED).encode() + b"\n")
+        assert next(lines).message == ENDED

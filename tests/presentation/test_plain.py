@@ -155,6 +155,6 @@ def test_fork_says_where_it_comes_from() -> None:
 
 
 def test_turn_in_a_fan_out_names_its_task() -> None:
-    asked = e.TurnStarted("solver.2", 1, 1, 1, None, unit="solve.1.0")
+    asked = e.TurnStarted("solver.2", 1, 1, 2, None, unit="solve.1.0")
     told = lines_of(e.StateChanged("solve.1.0", "parser", "IN_PROGRESS", ""), asked)
-    assert told[-1].endswith("  solver.2: turn 1 starts, for task parser")
+    assert told[-1].endswith("  solver.2: turn 1 starts, attempt 2, for task parser")

@@ -126,6 +126,7 @@ def test_tampered_files_are_restored_and_others_untouched(root: Path, tamper: Ca
     assert not (root / "tests").is_symlink()
     assert (root / "src/a.py").stat().st_mtime_ns == code_time
     assert not files.put_back(tree).paths
+    assert not [*(root.parent / "snapshots.git").glob("index.protected.*")]
 
 
 def test_restored_files_are_distinguished_from_new_files(root: Path) -> None:
