@@ -72,8 +72,9 @@ def test_next_command_is_one_that_helps() -> None:
 
 
 def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
-    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress()))
-    assert lines[0] == "No plan left: x"
+    progress = Progress.of(in_order(started(), e.FilesApplied("implementer", 1, 1, 0, ["a.py"])))
+    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), progress))
+    assert (lines[0], lines[5]) == ("No plan left: x", "  files    a.py (1 write)")
     assert "  hint     look there" in lines
 
 

@@ -33,6 +33,7 @@ def test_users_own_settings_of_workspace_write_hold(
 ) -> None:
     (tmp_path / "config.toml").write_text(config)
     assert WriteAccess.of(settings, tmp_path) == expected
+    assert ('":slash_tmp"="write"' in profile(expected, ())[0].replace(" ", "")) is not expected.exclude_slash_tmp
 
 
 def test_settings_that_say_it_themselves_are_known() -> None:

@@ -164,6 +164,7 @@ def test_odd_count_costs_nothing_and_is_noted(total: object, last: object) -> No
     counter.count(reported(100, 100))
     used = counter.count(reported(total, last))
     assert (used.usage, used.is_odd) == (TokenUsage(), True)
+    assert not counter.count_unreported("one", (7, 0, 2, 0)).is_odd
 
 
 def test_usage_is_recorded_and_read_again() -> None:

@@ -47,6 +47,8 @@ class Edited:
     def _answer(self, question: Question, is_over: Callable[[], bool]) -> Answer:
         self._edit(self.team)
         assert self._noticed.wait(NOTICED_SECONDS), "the run has told of nothing"
+        used = [told["catalog_file"] for told in self.team.of_type("roles_reloaded")]
+        assert read(self.team.runs / "latest/run.json")["catalog_file"] in (used or ["catalog.yaml"])
         return answer_of_person(True, "")
 
 
@@ -176,6 +178,9 @@ def test_half_written_files_are_read_again_before_reporting(tmp_path: Path) -> N
     team.write_catalog()
     live.reload()
     assert [each["type"] for each in told] == ["warning", "roles_reloaded"]
+    with live.following():
+        assert "role-files" in {each.name for each in threading.enumerate()}
+    assert "role-files" not in {each.name for each in threading.enumerate()}
     events.close()
 
 

@@ -111,6 +111,7 @@ def test_failed_setup_ends_the_run_without_a_turn_until_resumed(tmp_path: Path) 
     assert team.of_type("processes_starting") == []
     resumed = team.resume(workspace_setup="true")
     assert (resumed.outcome, resumed.folder) == ("cycles_used_up", report.folder)
+    assert [each["roles"] for each in team.of_type("processes_starting")] == [["one"]]
     assert (_worktree(report) / "new.txt").exists()
 
 

@@ -44,7 +44,8 @@ def test_state_is_saved_before_it_is_shown_and_shown_once(tmp_path: Path) -> Non
     with session(folder_in(tmp_path), shown) as states:
         states.move(RUN, "", "PLANNING")
         states.move(RUN, "", "PLANNING")
-        states.move(RUN, "", "FAILED", "no plan")
+        for reason in ("no plan", "no plan", ""):
+            states.move(RUN, "", "FAILED", reason)
     assert [(each["told"], each["state"], each["reason"]) for each in shown] == [
         ("PLANNING", "PLANNING", ""),
         ("FAILED", "FAILED", "no plan"),

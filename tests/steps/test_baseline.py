@@ -88,6 +88,8 @@ def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     (refused,) = team.of_type("done_ignored")
     assert (refused["role"], refused["turn"]) == ("one", 1)
     assert refused["reason"] == "failed: new failures: test_green.py::test_one"
+    failures = [each["failures"] for each in team.of_type("tests_ended")]
+    assert failures == [["test_green::test_one", "test_red::test_old"], ["test_red::test_old"]]
     shown = console("show", folder=tmp_path).stdout
     assert "fine (said DONE, which does not count: failed: new failures: test_green.py::test_one)" in shown, shown
     assert "said DONE, which does not count" in (report.folder / "report.html").read_text()

@@ -79,6 +79,7 @@ def expected_of(row: Record) -> tuple[ExpectedAnswer, Json]:
     flows, of = flows_with(row), row.get("of", "x")
     state = new_state(flows[of], "reach it", {}, 2)
     state.enter("plan")
+    state.latest_handoffs |= row.get("answered", {})
     context = {**state.context(), **({"item": "planner", "index": 0} if "panel" in row else {})}
     ways = AnswerWays(Contracts(flows, "x", CATALOG.roles, ["web_searches", "copy"]))
     return ways.expected(of, flows[of].step("plan"), CATALOG.role("planner"), context), context

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace.removal import RemovedCopies, collect
+from codex_multi_role.workspace.removal import RemovedCopies, collect, delete_folder
 from tests.support.processes import killed_until_it_is_done
 from tests.support.workspaces import KEY, contents, fill, git, open_run, whole_repository
 
@@ -148,3 +148,10 @@ def _edit_manifest(root: Path, **values: Any) -> None:
     manifest = json.loads(path.read_text())
     manifest["copies"][0].update(values)
     path.write_text(json.dumps(manifest))
+
+
+def test_link_in_the_place_of_a_folder_is_deleted_and_not_followed(tmp_path: Path) -> None:
+    fill(tmp_path / "kept")
+    (tmp_path / "link").symlink_to("kept")
+    delete_folder(tmp_path / "link")
+    assert [*tmp_path.iterdir()] == [tmp_path / "kept"]

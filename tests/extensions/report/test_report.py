@@ -68,6 +68,7 @@ def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> No
     assert f"All cycles are used up {ended.reason} ended, exit code 1: ended without reaching the goal" in report.text
     assert f"Next codex-multi-role resume {ended.run_id} --runs-dir" in report.text
     assert f"{ended.totals['turns']:.0f} turns 1 repairs" in report.text
+    assert "attempt 1" not in report.text
     assert "failed: 1 failed tests 002" in report.text
 
 
