@@ -70,24 +70,24 @@ def start(
 
     Raises what `run` raises before anything starts. The process does not end before its runs have.
     """
-    begun, ended = Future[Path](), Future[ReportedRun]()
-    call = partial(run, goal, partial(_note_begin, begun), ask_person, team=team, **options)
-    threading.Thread(target=_work, args=(call, begun, ended), name="run").start()
-    return RunHandle(Run(begun.result()), ended)  # waits: for the folder, ended by the first event or a failure
+    started, ended = Future[Path](), Future[ReportedRun]()
+    call = partial(run, goal, partial(_note_start, started), ask_person, team=team, **options)
+    threading.Thread(target=_work, args=(call, started, ended), name="run").start()
+    return RunHandle(Run(started.result()), ended)  # waits: for the folder, ended by the first event or a failure
 
 
-def _note_begin(begun: Future[Path], event: RunEvent) -> None:
-    if isinstance(event, RunStarted) and not begun.done():
-        begun.set_result(Path(event.folder))
+def _note_start(started: Future[Path], event: RunEvent) -> None:
+    if isinstance(event, RunStarted) and not started.done():
+        started.set_result(Path(event.folder))
 
 
-def _work(call: Callable[[], ReportedRun], begun: Future[Path], ended: Future[ReportedRun]) -> None:
+def _work(call: Callable[[], ReportedRun], started: Future[Path], ended: Future[ReportedRun]) -> None:
     try:
         ended.set_result(call())
     except BaseException as error:
         ended.set_exception(error)
-        if not begun.done():
-            begun.set_exception(error)
+        if not started.done():
+            started.set_exception(error)
 
 
 class AsyncRunHandle:
@@ -131,8 +131,8 @@ async def start_async(
 
     The run is stopped if it still works when the block is left, so that a cancelled task leaves no run behind.
     """
-    begin = partial(start, goal, ask_person=ask_person, team=team, **options)
-    starting = asyncio.ensure_future(asyncio.to_thread(begin))
+    call = partial(start, goal, ask_person=ask_person, team=team, **options)
+    starting = asyncio.ensure_future(asyncio.to_thread(call))
     try:
         handle = await asyncio.shield(starting)
         yield AsyncRunHandle(handle)

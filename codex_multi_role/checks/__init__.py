@@ -63,7 +63,7 @@ def check_names() -> list[str]:
 
 
 def find_check(name: str) -> Check:
-    """The check called ``name``. Raises UsageError if there is none, or if it cannot be loaded."""
+    """The check called ``name``. Raises UsageError if it does not exist or cannot be loaded."""
     found = _REGISTRY.find(name)
     if not isinstance(found, Check):
         raise UsageError(

@@ -54,7 +54,7 @@ from codex_multi_role.run_folder import (
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import RELOADED, new_numbered
 from codex_multi_role.run_folder.states import RUN, States
-from codex_multi_role.run_folder.stop_request import StopRequest, StopRequests
+from codex_multi_role.run_folder.stop_request import StopRequests
 from codex_multi_role.run_options import RunReport, bring_up_to_date
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.review import answered_meanwhile
@@ -108,7 +108,6 @@ class Session:
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
         self._meanwhile: Callable[[], object] = lambda: None
-        self._stop_request: Callable[[], StopRequest | None] = lambda: None
         self._state = self._first_state()
         self._edited_flows: list[str] = []
         self._last_snapshot = ""
@@ -134,7 +133,6 @@ class Session:
             owner = Owner(self._folder.owner_path)
             owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
             stack.callback(self._release, owner)
-            self._stop_request = partial(StopRequests(self._folder.path).find, owner.session)
             stack.callback(self._remove_mount_points)
             if self._earlier is None:
                 self._placement.begin(self._folder)
@@ -159,7 +157,7 @@ class Session:
             self._record.note_uncommitted()
             self._record.write()
             write_state(self._folder, self._state)
-            return self._work(family)
+            return self._work(family, owner.session)
 
     def _keep_other_files(self, earlier: Mapping[str, Any]) -> None:
         """Copy YAML that replaces the run's own copies from now on and fits its past; the next session uses it as well.
@@ -214,13 +212,13 @@ class Session:
                 "Restore it from a copy, or start another run.",
             )
 
-    def _work(self, family: Family) -> RunReport:
+    def _work(self, family: Family, session: str) -> RunReport:
         events = EventLog(self._folder.events_path, self._folder.redact)
         states = States(self._folder, events)
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
-            with stoppable(family.kill, self._stop_request) as stop:
+            with stoppable(family.kill, lambda: StopRequests(self._folder.path).find(session)) as stop:
                 ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
             report = self._closed(events, ending)

@@ -36,7 +36,7 @@ class Stop:
     exception is raised wherever the main thread happens to be, it could leave the workflow running, and the run would
     wait for its end. A second exception could interrupt the writing of the state.
 
-    ``requested`` is set by a request where no signal can be raised: what is waited for before the walk ends with it.
+    ``requested`` is set by a request where no signal can be raised: it ends what the run waits for before its walk.
     ``pausing`` is set by a request to pause.
     """
 
@@ -75,7 +75,7 @@ class Stop:
             self.requested.set()
 
     def require_going_on(self) -> None:
-        """Raise `RunInterrupted`, or `RunPaused`, if the run must stop before it has begun to work."""
+        """Raise `RunInterrupted`, or `RunPaused`, if the run must stop before its walk has started."""
         if self.asked:
             raise RunInterrupted
         if self.pausing.is_set():
@@ -168,9 +168,12 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
     Nothing is left to do if it has ended or is parked. Raises `UsageError` if its process is gone, `StorageError`, and
     `RunBusy` if it does not stop.
     """
-    if not is_alive(folder) and ExitCode.find(folder.record().get("exit_code")) is not None:
+    try:
+        requests, request = request_stop(folder)
+    except UsageError:
+        if folder.record().get("status") == RunStatus.RUNNING:
+            raise
         return
-    requests, request = request_stop(folder)
     if _is_released_within(folder, HURRY_SECONDS, is_ending):
         return
     if not is_ending():

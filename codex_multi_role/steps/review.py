@@ -99,9 +99,10 @@ class _Review:
         return given
 
     def _is_over(self) -> bool:
-        """Whether an answer is no longer needed."""
+        """Whether an answer is no longer needed, or waited for."""
         return (
             self._run.progress.stopping.is_set()
+            or self._run.progress.pausing.is_set()
             or self._question.out_of_time
             or self._recorded_answer_of_others() is not None
         )

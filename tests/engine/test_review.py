@@ -11,7 +11,8 @@ import yaml
 
 import codex_multi_role
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from codex_multi_role.lifecycle.stopping import request_stop
+from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
 from tests.support.console import console
 from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
@@ -100,6 +101,17 @@ def test_answer_from_elsewhere_ends_the_asking(tmp_path: Path) -> None:
         return until_over(question, is_over)
 
     assert codex_multi_role.run(team.options(flow="own"), ask_person=ask).outcome == "shipped"
+
+
+@pytest.mark.parametrize(("pauses", "outcome"), [(True, "waiting_for_review"), (False, "cancelled")])
+def test_stop_of_the_run_ends_the_asking(tmp_path: Path, pauses: bool, outcome: str) -> None:
+    team = reviewed(tmp_path)
+
+    def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        request_stop(RunFolder(team.runs / "latest"), pauses=pauses)
+        return until_over(question, is_over)
+
+    assert codex_multi_role.run(team.options(flow="own"), ask_person=ask).outcome == outcome
 
 
 def test_first_of_two_answers_holds(tmp_path: Path) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import messages, server_seconds
-from codex_multi_role.lifecycle.stopping import pause_run
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Cancellations, Questions, RunFolder
 from codex_multi_role.run_folder.items import Cancellation
@@ -42,8 +39,8 @@ def _send(database: Database, run_id: str, kind: str, body: Json) -> None:
         connection.execute(sa.insert(messages).values(row))
 
 
-def receive(database: Database, folder: RunFolder) -> bool:
-    """Carry out the run's messages in its folder; returns whether the run must stop.
+def receive(database: Database, folder: RunFolder) -> set[str]:
+    """Carry out the run's messages in its folder; returns which of `STOP` and `PAUSE` are requested of its process.
 
     A message is deleted once it is carried out; carrying one out twice changes nothing.
     """
@@ -54,7 +51,7 @@ def receive(database: Database, folder: RunFolder) -> bool:
         done = sa.delete(messages).where(messages.c.number.in_([message["number"] for message in found]))
         with database.transaction() as connection:
             connection.execute(done)
-    return any(message["kind"] == STOP for message in found)
+    return {message["kind"] for message in found} & {STOP, PAUSE}
 
 
 def carry_out_early(database: Database, folder: RunFolder) -> None:
@@ -70,9 +67,9 @@ def answered_runs(database: Database) -> set[str]:
 
 
 def forget_stops(database: Database, run_id: str) -> None:
-    """Delete requests to stop the run that no process has received: it is resumed now."""
+    """Delete requests to stop or pause the run that no process has received: it is resumed now."""
     with database.transaction() as connection:
-        connection.execute(sa.delete(messages).where(messages.c.run_id == run_id, messages.c.kind == STOP))
+        connection.execute(sa.delete(messages).where(messages.c.run_id == run_id, messages.c.kind.in_((STOP, PAUSE))))
 
 
 def _sent(database: Database, run_id: str) -> Sequence[sa.RowMapping]:
@@ -86,6 +83,3 @@ def _carry_out(folder: RunFolder, kind: str, body: Json) -> None:
         Questions(folder.path).settle(body["key"], Answer(**body["answer"]))
     elif kind == CANCEL:
         Cancellations(folder.path).record(body["unit"], Cancellation(**body["cancellation"]))
-    elif kind == PAUSE:
-        with suppress(UsageError):  # nobody works on it any more
-            pause_run(folder)

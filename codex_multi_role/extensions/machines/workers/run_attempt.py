@@ -28,7 +28,7 @@ from codex_multi_role.extensions.machines.store import (
     restore_run,
 )
 from codex_multi_role.extensions.machines.workers.database import Database
-from codex_multi_role.extensions.machines.workers.messages import receive
+from codex_multi_role.extensions.machines.workers.messages import PAUSE, STOP, receive
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.submission import (
     OF_THIS_MACHINE,
@@ -80,7 +80,7 @@ class RunAttempt:
         self._saver: RunSaver
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
-        self._is_cancelled = False
+        self._requested: set[str] = set()
         self._problem = ""
 
     def work(self, journal: QueuedJournal) -> str:
@@ -143,7 +143,8 @@ class RunAttempt:
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)
-        if receive(self._database, self._folder):  # it was told to stop while its previous worker was dead
+        self._requested |= receive(self._database, self._folder)
+        if STOP in self._requested:  # while its previous worker was dead
             raise RunInterrupted
         changes = cast("ResumeKeywords", {**self._run.request.changes, "workspace": workspace})
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
@@ -209,11 +210,12 @@ class RunAttempt:
             thread.join(JOIN_SECONDS)
 
     def _follow(self, over: threading.Event) -> None:
+        passed_on = set[str]()
         while not over.wait(LOOK_SECONDS):  # waits: for the run, ended by its end
             if not self._folder.record_path.exists():
                 continue
             try:
-                self._is_cancelled |= receive(self._database, self._folder)
+                self._requested |= receive(self._database, self._folder)
                 if self._has_saved and self._event_bytes != self._saved_events:
                     self._save_now()
             except AttemptOver:
@@ -221,15 +223,15 @@ class RunAttempt:
                 os.kill(os.getpid(), signal.SIGTERM)
             except (StorageError, RunNotFound):  # the next step reports it, if it lasts so long
                 continue
-            if self._is_cancelled:
-                over.set()
-                with suppress(UsageError):  # it has ended meanwhile
-                    request_stop(self._folder)
+            for kind in sorted(self._requested - passed_on):  # a stop after a pause
+                with suppress(UsageError):  # the run does not work yet, or no longer
+                    request_stop(self._folder, pauses=kind == PAUSE)
+                    passed_on.add(kind)
 
     def _record(self, report: RunReport) -> str:
         """Record how the session ended. Raises `AttemptOver`, `StorageError`."""
         code = ExitCode(report.exit_code)
-        if code is ExitCode.INTERRUPTED and not self._is_cancelled:
+        if code is ExitCode.INTERRUPTED and STOP not in self._requested:
             self._database.patiently(lambda: self._queued.enqueue_again(self._run, "its worker was drained"))
             return "given back"
         if report.outcome == StorageError.reason:

@@ -8,8 +8,13 @@ import pytest
 
 from codex_multi_role.errors import ExitCode, RunBusy, StorageError, UsageError
 from codex_multi_role.extensions.machines.workers import deciding
-from codex_multi_role.extensions.machines.workers.deciding import answer_shared, cancel_shared, resume_shared
-from codex_multi_role.extensions.machines.workers.messages import answered_runs, receive, send_stop
+from codex_multi_role.extensions.machines.workers.deciding import (
+    answer_shared,
+    cancel_shared,
+    pause_shared,
+    resume_shared,
+)
+from codex_multi_role.extensions.machines.workers.messages import answered_runs, receive, send_pause, send_stop
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.submission import Submitter
 from codex_multi_role.run_folder import Question, Questions, RunFolder
@@ -41,7 +46,7 @@ def test_answer_reaches_the_process_of_the_run(on_workers: RunsWithoutWorkers, a
     given = answer(on_workers)
     assert given.answer is not None
     assert on_workers.shared.mirror(on_workers.row("first")).record()["status"] == "queued"
-    assert receive(on_workers.database, asking) is False
+    assert receive(on_workers.database, asking) == set()
     assert Questions(asking.path).find("ok.1") == given
     assert answered_runs(on_workers.database) == set()
 
@@ -95,16 +100,19 @@ def test_process_of_a_running_run_is_asked_to_stop(
     on_workers.claim("first")
     with pytest.raises(RunBusy, match="the worker anna has not stopped run first yet"):
         cancel_shared(on_workers.shared, on_workers.row("first"))
-    assert receive(on_workers.database, asking)
+    pause_shared(on_workers.shared, on_workers.row("first"))
+    assert receive(on_workers.database, asking) == {"stop", "pause"}
+    assert receive(on_workers.database, asking) == set()
 
 
 @pytest.mark.usefixtures("asking")
 def test_resumed_run_has_the_changed_options(on_workers: RunsWithoutWorkers) -> None:
     send_stop(on_workers.database, "first")  # too late, and must not stop what is resumed now
+    send_pause(on_workers.database, "first")
     assert resume_shared(on_workers.shared, on_workers.row("first"), {"cycles": 6, "config": ("a=1", "b=2")})
     run = on_workers.claim("first")
     assert run.request.changes == {"cycles": 6, "config": ["a=1", "b=2"]}
-    assert receive(on_workers.database, on_workers.shared.mirrors.folder_of("first")) is False
+    assert receive(on_workers.database, on_workers.shared.mirrors.folder_of("first")) == set()
 
 
 def test_run_that_never_started_starts_with_the_changes(on_workers: RunsWithoutWorkers) -> None:

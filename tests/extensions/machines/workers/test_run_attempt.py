@@ -33,7 +33,7 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAttempt:
     monkeypatch.setattr(module, "unpack_definitions", lambda *_: (tmp_path / "catalog.yaml", None))
     monkeypatch.setattr(module, "restore_run", Mock())
     monkeypatch.setattr(module, "fill_workspace", Mock())
-    monkeypatch.setattr(module, "receive", lambda *_: False)
+    monkeypatch.setattr(module, "receive", lambda *_: set())
     for name in ("run", "resume"):
         monkeypatch.setattr(running, name, Mock())
     return made
