@@ -1,10 +1,10 @@
-"""The pages of the command line and of the settings, from click's declarations."""
+"""The pages of the command line, of each command and of the settings, from click's declarations."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -39,24 +39,60 @@ config:
 """
 
 
+class _Overview(click.HelpFormatter):
+    """What ``--help`` lists, as headings with tables whose commands lead to their pages."""
+
+    def __init__(self) -> None:
+        super().__init__(width=1000)
+        self.parts: list[str] = []
+
+    def write_heading(self, heading: str) -> None:
+        self.parts.append(f"## {heading}")
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        names = ((name.strip(), prose(about)) for name, about in rows)
+        self.parts.append(
+            table(("command", "does"), ((f"[`{name}`](commands/{name}.md)", does) for name, does in names))
+        )
+
+
 def command_line() -> str:
-    """Every command with its options."""
-    context = click.Context(group, info_name="codex-multi-role", **group.context_settings)
-    return page("Command line", _about(group), *_commands(group, context))
+    """The commands below the headings of ``--help``."""
+    overview = _Overview()
+    group.format_commands(_context(), overview)
+    return page("Command line", _about(group), *overview.parts)
 
 
-def _commands(parent: click.Group, context: click.Context) -> Iterator[str]:
+def commands() -> dict[str, str]:
+    """For each command the page with its options, and those of the commands below it."""
+    context = _context()
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: _command(name, each, context) for name, each in found.items() if each and not each.hidden}
+
+
+def _context() -> click.Context:
+    return click.Context(group, info_name="codex-multi-role", **group.context_settings)
+
+
+def _command(name: str, command: click.Command, parent: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=parent)
+    below = _below(command, context) if isinstance(command, click.Group) else ()
+    return page(f"`{name}`", *_parts(command, context), *below)
+
+
+def _below(parent: click.Group, context: click.Context) -> Iterator[str]:
     for name in parent.list_commands(context):
         command = parent.get_command(context, name)
-        if command is None or command.hidden:
-            continue
-        own = click.Context(command, info_name=name, parent=context)
-        yield f"## `{own.command_path.removeprefix('codex-multi-role ')}`"
-        yield f"```text\n{own.command_path} {' '.join(command.collect_usage_pieces(own))}\n```"
-        yield _about(command)
-        yield _options(command, own)
-        if isinstance(command, click.Group):
-            yield from _commands(command, own)
+        if command is not None and not command.hidden:
+            own = click.Context(command, info_name=name, parent=context)
+            yield f"## `{context.info_name} {name}`"
+            yield from _parts(command, own)
+
+
+def _parts(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```"
+    yield _about(command)
+    yield _options(command, context)
 
 
 def _about(command: click.Command) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codex_multi_role.extensions.setup.json_schemas import all_kinds, schema_text
-from tests.docs.command_line import command_line, settings
+from tests.docs.command_line import command_line, commands, settings
 from tests.docs.option_keywords import option_keywords
 from tests.docs.parts import checks, events, tools, with_bad_results
 from tests.docs.python_api import python_api
@@ -33,6 +33,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def generated() -> dict[Path, str]:
     """The content of each generated file."""
     pages = {DOCS / "reference" / f"{name}.md": write() for name, write in PAGES.items()}
+    pages |= {DOCS / "reference/commands" / f"{name}.md": text for name, text in commands().items()}
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
     house, keywords = DOCS / "development/house.md", DOCS.parent / "codex_multi_role/option_keywords.py"
     failing = DOCS / "how-to/when-a-step-fails.md"
