@@ -24,6 +24,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.run_folder.folder import RECORD_SCHEMA
 from codex_multi_role.run_options import LIMITS, RunReport
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Snapshots, Workspace
@@ -169,6 +170,7 @@ class RunRecord:
             "resets_at": None,
             "result": None,
             "files": None,
+            "schema": RECORD_SCHEMA,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
             **({"source_workspace": str(definitions.source_workspace)} if options.place.worktree else {}),

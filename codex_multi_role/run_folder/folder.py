@@ -65,7 +65,10 @@ OWN_NAMES = frozenset(
 )
 """What the folder of a run has itself, beside files of `JOURNAL`. A role of such a name has another folder."""
 _OF_A_RUN = re.compile(rf"(?<={PROGRAM} )([a-z-]+) RUN(?:=([\w.-]+))?(?=[ `]|$)")
+RECORD_SCHEMA = 1
+"""The number in ``run.json`` that a version raises if an earlier one cannot continue its runs."""
 RECORD_TYPES = {
+    "schema": int,
     **dict.fromkeys(("goal", "flow", "outcome", "workspace", "catalog_file"), str),
     **dict.fromkeys(("inputs", "options"), dict),
 }
@@ -185,6 +188,8 @@ class RunFolder:
         for key, kind in RECORD_TYPES.items():
             if not isinstance(record.get(key, kind()), kind):
                 raise _unreadable(self.record_path, f'"{key}" has a value of the wrong type')
+        if record.get("schema", RECORD_SCHEMA) > RECORD_SCHEMA:
+            raise _unreadable(self.record_path, "it is of a later version", f"Use {_writer(record)} or later.")
         return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
@@ -229,8 +234,17 @@ class _Object(dict[str, Any]):
         raise _unreadable(self._path, f'the key "{key}" is missing')
 
 
-def _unreadable(path: Path, reason: object) -> RunNotFound:
-    hint = "The other files of the run are next to it: restore run.json from a copy, or start another run."
+RESTORE = "The other files of the run are next to it: restore run.json from a copy, or start another run."
+
+
+def _writer(record: Mapping[str, Any]) -> str:
+    """The program that wrote this ``run.json``, with its version."""
+    versions = record.get("versions")
+    version = versions.get("codex_multi_role", "") if isinstance(versions, Mapping) else ""
+    return f"{PROGRAM} {version}".strip()
+
+
+def _unreadable(path: Path, reason: object, hint: str = RESTORE) -> RunNotFound:
     return RunNotFound(f"{path} cannot be read: {reason}", hint)
 
 

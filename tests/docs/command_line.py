@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -49,8 +49,8 @@ class _Overview(click.HelpFormatter):
     def write_heading(self, heading: str) -> None:
         self.parts.append(f"## {heading}")
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        names = ((name.strip(), prose(about)) for name, about in rows)
+    def write_dl(self, rows: Iterable[tuple[str | None, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        names = (((name or "").strip(), prose(about)) for name, about in rows)
         self.parts.append(
             table(("command", "does"), ((f"[`{name}`](commands/{name}.md)", does) for name, does in names))
         )

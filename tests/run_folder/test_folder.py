@@ -13,6 +13,7 @@ import pytest
 
 from codex_multi_role.errors import RunNotFound, StorageError, UsageError
 from codex_multi_role.run_folder import RunFolder, list_runs
+from codex_multi_role.run_folder.folder import RECORD_SCHEMA
 
 
 def make_run(runs: Path, run_id: str | None = None, started_at: str = "2026-01-31T10:15:00.000+00:00") -> RunFolder:
@@ -210,6 +211,14 @@ def test_unreadable_run_json_is_named_and_hides_no_other_run(tmp_path: Path, tex
         bad.record()
     assert "copy" in caught.value.hint
     assert {run.run_id for run in list_runs(tmp_path)} == {"good", "bad"}
+
+
+def test_run_of_a_later_version_names_the_version(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "first")
+    folder.write_record({"schema": RECORD_SCHEMA + 1, "versions": {"codex_multi_role": "2.3"}})
+    with pytest.raises(RunNotFound, match=r"first/run\.json cannot be read: it is of a later version") as caught:
+        folder.record()
+    assert caught.value.hint == "Use codex-multi-role 2.3 or later."
 
 
 def test_numbers_continue_after_highest_and_are_unique(tmp_path: Path) -> None:
