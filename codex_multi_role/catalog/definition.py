@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.schema_validation import require_valid
 
 Alternatives = Mapping[str, Collection[str]]
 NULL = {"type": "null"}
@@ -173,7 +174,7 @@ def check_schema(schema: object, place: Place) -> dict[str, JsonValue]:
     if not isinstance(schema, dict):
         raise place.error("must be a mapping: a JSON Schema")
     try:
-        jsonschema.Draft202012Validator.check_schema(schema)
+        require_valid(json.dumps(schema))
     except jsonschema.SchemaError as error:
         inner = replace(place, path=(*place.path, *error.absolute_path))
         raise inner.error(f"not a valid JSON Schema: {error.message}") from error

@@ -16,7 +16,6 @@ from codex_multi_role.catalog import (
     RoleSpecCatalog,
     StepSpec,
     asked_role_files,
-    list_flows,
     read_flows,
 )
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
@@ -39,7 +38,7 @@ from codex_multi_role.flow.step_fields import (
 )
 from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.shipped import packaged_roles
+from codex_multi_role.reading.shipped import FLOWS, list_definitions, packaged_roles
 from codex_multi_role.reading.validation_words import how_to_quote, written_path
 from codex_multi_role.reading.value_types import ANY, MAPPING, Fields, ValueType, fields_named, one_of, type_of_model
 from codex_multi_role.run_folder import RunFolder
@@ -248,7 +247,7 @@ def own_flows(folder: Path) -> list[str]:
     """The names of the flows beside the catalog; the shipped ones, which may need systems, are nobody's own."""
     if folder.resolve() == packaged_roles().resolve():
         return []
-    return [entry.name for entry in list_flows(folder) if entry.source.parent.parent == folder]
+    return [name for name, file in list_definitions(FLOWS, folder).items() if file.parent.parent == folder]
 
 
 def unsent_in_own_flows(catalog: RoleSpecCatalog) -> list[tuple[str, str]]:

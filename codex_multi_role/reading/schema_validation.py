@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,14 @@ if TYPE_CHECKING:
 
 MAX_PROBLEMS = 5
 _HINT = "fix the role's output_schema or the step's reply schema"
+
+
+@lru_cache
+def require_valid(schema: str) -> None:
+    """Raise ``SchemaError`` if that JSON is no valid schema. One to which many answers are held is checked once."""
+    from jsonschema import Draft202012Validator  # here: most answers have no schema of their own
+
+    Draft202012Validator.check_schema(json.loads(schema))
 
 
 def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
@@ -30,11 +40,11 @@ def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
 @contextmanager
 def mismatches(value: object, schema: Mapping[str, object]) -> Iterator[Iterator[ValidationError]]:
     """The differences between ``value`` and ``schema``, found while the block reads them. Raises as above."""
-    import jsonschema  # here: most answers have no schema of their own
+    import jsonschema
     import referencing
 
     try:
-        jsonschema.Draft202012Validator.check_schema(schema)
+        require_valid(json.dumps(schema))
         # An empty registry, because the default one fetches a remote $ref from the network.
         validator = jsonschema.Draft202012Validator(schema, registry=referencing.Registry())
         yield validator.iter_errors(value)
