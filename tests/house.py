@@ -53,20 +53,25 @@ class Figure:
 
 
 LINES = Debt(
-    45_000,
+    45_150,
     "2026-11-29",
     "templates are read by evaluating them, verdicts on untidy suites, load errors at the line of the key: they end "
     "with the analysers' one room; a run is stopped and paused by a request in its "
-    "folder, and has a handle in Python: 350 lines are meant for that",
+    "folder, and has a handle in Python: 350 lines are meant for that; a person decides on what changed since the last "
+    "decision, line by line",
 )
 FIGURES = (
     Figure("folders of the core", 16),
     Figure("floors of the core", 9),
     Figure("modules of the core", 295),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(28_800, "2026-11-29", "as its lines")),
-    Figure("lines of the package", 70_500, Debt(73_200, "2026-11-29", "as the lines of the core")),
-    Figure("statements of the package", 45_400, Debt(47_100, "2026-11-29", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(28_950, "2026-11-29", "as its lines")),
+    Figure(
+        "lines of the package",
+        70_500,
+        Debt(74_300, "2026-11-29", "as the lines of the core; the pages show decisions and comparisons"),
+    ),
+    Figure("statements of the package", 45_400, Debt(47_900, "2026-11-29", "as its lines")),
     Figure("lines of the tests", 79_000),
     Figure(
         "lines of the extension machines",

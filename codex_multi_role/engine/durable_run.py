@@ -36,7 +36,7 @@ from codex_multi_role.errors import (
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.flow.references import SUGGEST_NAMES
 from codex_multi_role.run_folder.events import FinalCheckEnded
-from codex_multi_role.run_folder.past import first_snapshot
+from codex_multi_role.run_folder.past import START, state_at
 from codex_multi_role.steps import Recorder, RunResources, StepOutcome, Unit, Work
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.check import WITHOUT_SLOT, check_step
@@ -104,7 +104,7 @@ class DurableRun:
         The first time is that of the baseline, so that also counts what only a command has changed.
         """
         run, state = self._run, self.state
-        first = first_snapshot(run.services.folder) if run.services.baseline.is_measured else ""
+        first = state_at(run.services.folder, START) if run.services.baseline.is_measured else ""
         tested, slot = state.tested or first, ids.reserve(1)
         if not (tested and run.settings.tests.enabled):
             return

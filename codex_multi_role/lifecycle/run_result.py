@@ -11,7 +11,7 @@ from codex_multi_role.flow import FlowState
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.past import first_snapshot
+from codex_multi_role.run_folder.past import START, state_at
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.snapshots import left_by_tests
 
@@ -60,10 +60,10 @@ def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> Json:
     The lines are null in a binary file. ``left_by_tests``: the paths that only test runs changed. Without both, if
     either snapshot is missing or cannot be read.
     """
-    first = first_snapshot(folder)
+    first = state_at(folder, START)
     with suppress(CodexMultiRoleError):
         if first and tree:
-            counts = snapshots.line_counts(first, tree)
-            files = [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
+            counts = snapshots.changes(first, tree).files
+            files = [{"path": each.path, "added": each.added, "removed": each.removed} for each in counts]
             return {"files": files, "left_by_tests": left_by_tests(snapshots.repository(), first, tree)}
     return {}

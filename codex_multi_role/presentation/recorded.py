@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from codex_multi_role.errors import RunNotFound, RunStatus, StorageError
+from codex_multi_role.errors import RunNotFound, RunStatus, StorageError, UsageError
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import (
@@ -24,7 +24,10 @@ from codex_multi_role.run_folder import (
 from codex_multi_role.run_folder.events import TurnStarted
 from codex_multi_role.run_folder.folder import RUN_ID, SHARED, has_reached_end, number_of
 from codex_multi_role.run_folder.owner import is_alive
+from codex_multi_role.run_folder.past import NOW, START, state_at
 from codex_multi_role.run_folder.turn_folder import INHERITED
+from codex_multi_role.workspace.differences import Changes
+from codex_multi_role.workspace.git import RecordedGit
 
 TurnKey = tuple[str, int]
 """A turn's role and number."""
@@ -63,6 +66,27 @@ def changed_files(folder: RunFolder, record: Mapping[str, Any], began: Iterable[
     if isinstance(files := record.get("files"), list):
         return [str(file["path"]) for file in files]
     return list(dict.fromkeys(path for _, turn in _in_order(folder, began) for path in _changed(turn)))
+
+
+def changes_of(folder: RunFolder, since: str = START, until: str = NOW) -> Changes:
+    """What changed between two points of the run, as `state_at` names them; the latest recorded state is `NOW`.
+
+    Raises `UsageError` if a state was not recorded, `StorageError`.
+    """
+    before, after = (state_at(folder, point) for point in (since, until))
+    if not before or not after or not folder.snapshots_path.is_dir():
+        where = "" if (since, until) == (START, NOW) else f" at {since} or {until}"
+        hint = f"Points are {START}, {NOW}, STEP:VISIT, and the key of a question."
+        raise UsageError(f"run {folder.run_id} recorded no state of the workspace{where}", hint)
+    git = RecordedGit(folder.snapshots_path.absolute(), folder.path.absolute())
+    return Changes(git, before, after, tuple(runs_inside(folder)))
+
+
+def runs_inside(folder: RunFolder) -> list[str]:
+    """The folder of all runs, if it is in the workspace: a ``.gitignore`` can re-include it in the states."""
+    root, runs_dir = Path(str(folder.record().get("workspace", ""))), folder.path.resolve().parent
+    inside = runs_dir != root and runs_dir.is_relative_to(root)
+    return [runs_dir.relative_to(root).as_posix()] if inside else []
 
 
 def _changed(turn: TurnFolder) -> Iterator[str]:

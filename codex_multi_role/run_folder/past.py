@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.run_folder.event_log import read_event_records, read_events, skim_events
-from codex_multi_role.run_folder.events import RunEvent, StepStarted, TestsStarted, TurnStarted
+from codex_multi_role.run_folder.events import ReviewAsked, RunEnded, RunEvent, StepStarted, TestsStarted, TurnStarted
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
 
@@ -65,10 +65,25 @@ def beginnings(events: Iterable[RunEvent]) -> list[Beginning]:
     return list(found.values())
 
 
-def first_snapshot(folder: RunFolder) -> str:
-    """The workspace before the first step, also of the run that this one was forked from; empty without one."""
-    events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
-    return next((each.workspace for each in events if isinstance(each, StepStarted)), "")
+START, NOW = "start", "now"
+"""Points of a run: before its first step, or that of the run it was forked from; and the latest recorded state."""
+
+
+def state_at(folder: RunFolder, point: str) -> str:
+    """The workspace's state at `START`, ``STEP:VISIT``, a question's key or `NOW`; empty if it was not recorded."""
+    state = ""
+    for event in skim_with_inherited(folder, (StepStarted, ReviewAsked, RunEnded)):
+        here = ""
+        match event:
+            case StepStarted():
+                state, here = event.workspace or state, f"{event.step}:{event.visit}"
+            case RunEnded():
+                state = event.workspace or state
+            case ReviewAsked():  # it waits at the state of its step
+                here = event.key
+        if point == here or (point == START and state):
+            return state
+    return state if point == NOW else ""
 
 
 def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], start: Beginning) -> None:

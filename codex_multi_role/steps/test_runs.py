@@ -19,7 +19,7 @@ from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
-from codex_multi_role.run_folder.past import first_snapshot
+from codex_multi_role.run_folder.past import START, state_at
 from codex_multi_role.steps.baseline import (
     BESIDE_BASELINE,
     OTHER_FIGURES,
@@ -108,7 +108,7 @@ def beside_baseline(run: RunResources) -> Iterator[RunResources]:
     if baseline.is_measured or not run.settings.tests.baseline or _has_writer_begun(run):
         yield run
         return
-    before, stopping = first_snapshot(run.services.folder), baseline.stopping
+    before, stopping = state_at(run.services.folder, START), baseline.stopping
     rewinds = bool(before) and run.snapshots.find_in((), before) and before != run.snapshots.take()
     own = replace(run, progress=replace(run.progress, stopping=stopping))
     # waits: for programs that are being ended
@@ -146,7 +146,7 @@ def _baseline_of(run: RunResources) -> Baseline:
     if run.workspace.root == baseline.workspace or not baseline.is_measured or not run.settings.tests.baseline:
         return baseline
     with baseline.lock:
-        if not baseline.of_copies.is_measured and (before := first_snapshot(run.services.folder)):
+        if not baseline.of_copies.is_measured and (before := state_at(run.services.folder, START)):
             _measure_in_copy(run, baseline.of_copies, before)
     return baseline.of_copies if baseline.of_copies.is_measured else baseline
 
@@ -226,7 +226,7 @@ def _on_same_files(run: RunResources, folder: Path) -> list[SessionReport]:
 
 def _sources(run: RunResources, report: SessionReport) -> TestSources:
     """The test files before the first turn and now, by paths as in ids, which need not start at the workspace."""
-    git, tree, root = run.snapshots.repository(), first_snapshot(run.services.folder), report.root
+    git, tree, root = run.snapshots.repository(), state_at(run.services.folder, START), report.root
     files = sorted(paths_of(git, tree)) if tree else []
 
     def before(path: str) -> str | None:

@@ -19,6 +19,7 @@ from typing import IO
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import make_folder, replacing, storage_errors, write_text
 from codex_multi_role.host.unpacking import UnpackingRefused
+from codex_multi_role.workspace.differences import PATCH, Changes
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.repository import top_around
@@ -286,7 +287,7 @@ class Snapshots:
         below = root.relative_to(top_around(root) or root)
         place = f"{below.as_posix()}/" if below.parts else ""
         prefixes = (f"--src-prefix=a/{place}", f"--dst-prefix=b/{place}")
-        return self._difference(before, after, "--patch", "--binary", "--full-index", *prefixes, output=output)
+        return self.changes(before, after).printed(*PATCH, *prefixes, output=output)
 
     def write_patch(self, before: str, after: str, path: Path) -> None:
         """Write `patch` to the file ``path`` in one step; it can be as large as everything that changed."""
@@ -296,24 +297,12 @@ class Snapshots:
 
     def changed_paths(self, before: str, after: str) -> list[str]:
         """The files that differ between two snapshots, relative to the workspace, sorted."""
-        names = self._difference(before, after, "--name-only", "-z").decode(errors="replace")
+        names = self.changes(before, after).printed("--name-only", "-z").decode(errors="replace")
         return names.split("\0")[:-1]
 
-    def line_counts(self, before: str, after: str) -> list[tuple[str, int | None, int | None]]:
-        """Each file that differs between two snapshots with its added and removed lines, None in a binary file."""
-        records = self._difference(before, after, "--numstat", "-z").decode(errors="replace").split("\0")[:-1]
-        return [
-            (path, _lines(added), _lines(removed)) for added, removed, path in (each.split("\t", 2) for each in records)
-        ]
-
-    def _difference(self, before: str, after: str, *options: str, output: IO[bytes] | None = None) -> bytes:
-        if before == after:
-            return b""
-        fixed = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        # A .gitignore can re-include a forbidden folder, so it is excluded here again.
-        without = (f":(exclude,literal){folder}" for folder in self._forbidden())
-        arguments = (*fixed, *options, before, after, "--", ".", *without)
-        return self._git.run("diff-tree", "-r", *arguments, output=output).stdout
+    def changes(self, before: str, after: str) -> Changes:
+        """The difference of two snapshots. A .gitignore can re-include a forbidden folder, so it is left out again."""
+        return Changes(self._git, before, after, tuple(self._forbidden()), renames=False)
 
     def _write_tree(self) -> str:
         """The tree of the index: the one written before, if git has not written the index since."""
@@ -430,11 +419,6 @@ def _read_paths(file: Path) -> list[str]:
         return os.fsdecode(file.read_bytes()).split("\0")[:-1]
     except FileNotFoundError:
         return []
-
-
-def _lines(count: str) -> int | None:
-    """A count as git prints it: ``-`` for a binary file."""
-    return int(count) if count.isdecimal() else None
 
 
 def _copy_objects(source: Path, target: Path) -> None:

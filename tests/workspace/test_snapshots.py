@@ -130,13 +130,13 @@ def test_patch_names_lines_and_counts_what_has_changed(tmp_path: Path) -> None:
     _change(tmp_path)
     (tmp_path / "a tab\there").write_text("one\n")
     after = snapshots.take()
-    patch, counts = (
-        snapshots.patch(before, after),
-        {path: tuple(n) for path, *n in snapshots.line_counts(before, after)},
-    )
+    patch, files = snapshots.patch(before, after), snapshots.changes(before, after).files
+    counts = {each.path: (each.added, each.removed) for each in files}
+    statuses = {each.path: each.status for each in files}
     assert b"--- a/text.txt\n+++ b/text.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+changed\n three\n" in patch
     assert b"GIT binary patch" in patch
     assert counts.items() >= {"crlf.txt": (2, 1), "binary.dat": (None, None), "a tab\there": (1, 0)}.items()
+    assert (statuses["a tab\there"], statuses["gone.txt"], statuses["text.txt"]) == ("added", "deleted", "modified")
     changed = {
         "a tab\there",
         "binary.dat",

@@ -24,6 +24,7 @@ from codex_multi_role.extensions.results.run_history import history_of, result_o
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
+from codex_multi_role.run_folder.past import NOW, START
 from codex_multi_role.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ repository_option = click.option(
 @run_argument
 @click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
+@click.option("--since", metavar="POINT", default=START, help="From there: STEP:VISIT, or the key of a question.")
+@click.option("--until", metavar="POINT", default=NOW, help="Up to there: STEP:VISIT, or the key of a question.")
 @click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
-def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path) -> None:
+def diff(run: str, role: str | None, turn: int | None, since: str, until: str, stat: bool, runs_dir: Path) -> None:
     """Print what RUN (default: the latest run) changed as a patch, from its first state to its latest.
 
     Works for every run: ended, killed, or still running. Paths are relative to the workspace.
@@ -59,9 +62,10 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
     Examples:
       codex-multi-role diff
       codex-multi-role diff latest --stat
+      codex-multi-role diff latest --since review:1
       codex-multi-role diff latest --role implementer --turn 2
     """
-    found = diff_of_run(folder := find_run(run, runs_dir), role=role, turn=turn, stat=stat)
+    found = diff_of_run(folder := find_run(run, runs_dir), role=role, turn=turn, since=since, until=until, stat=stat)
     if not found.patches:
         say(f"Run {found.run_id} changed no files.")
     elif sys.stdout.isatty():  # with colours, and without control characters

@@ -19,6 +19,7 @@ from codex_multi_role.extensions.results.workspace_states import (
     states_of,
 )
 from codex_multi_role.host.programs import exclude_from_path
+from codex_multi_role.presentation.recorded import runs_inside
 from codex_multi_role.presentation.wording import named
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
@@ -106,9 +107,7 @@ class RunHistory:
 
     @cached_property
     def _left_out(self) -> list[str]:
-        root, runs_dir = Path(str(self.folder.record().get("workspace", ""))), self.folder.path.resolve().parent
-        inside = runs_dir != root and runs_dir.is_relative_to(root)
-        return [runs_dir.relative_to(root).as_posix()] if inside else []
+        return runs_inside(self.folder)
 
     def tree_of(self, change: Change, state: str) -> str:
         """`tree` for a state of ``change``; copies are never made with that folder."""
