@@ -12,7 +12,16 @@ from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
-    from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
+    from codex_multi_role.api.recorded_runs import (
+        RecordedTests,
+        ReportedRun,
+        Run,
+        RunResult,
+        RunTotals,
+        Turn,
+        load_run,
+        runs,
+    )
     from codex_multi_role.api.run_goal import fork, resume, run
     from codex_multi_role.api.run_handle import AsyncRunHandle, RunHandle, start, start_async
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
-    "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
+    "api.recorded_runs": ("RecordedTests", "ReportedRun", "Run", "RunResult", "RunTotals", "Turn", "load_run", "runs"),
     "api.run_goal": ("fork", "resume", "run"),
     "api.run_handle": ("AsyncRunHandle", "RunHandle", "start", "start_async"),
     "lifecycle.running": ("answer", "cancel_task"),
@@ -58,6 +67,7 @@ __all__ = [
     "DefinitionError",
     "ExitCode",
     "Flow",
+    "RecordedTests",
     "ReportedRun",
     "Role",
     "RoleSpec",
@@ -70,7 +80,9 @@ __all__ = [
     "RunNotFound",
     "RunOptions",
     "RunReport",
+    "RunResult",
     "RunStatus",
+    "RunTotals",
     "Step",
     "StorageError",
     "Team",

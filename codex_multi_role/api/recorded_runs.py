@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import codex_multi_role.lifecycle.running as running
 import codex_multi_role.presentation.recorded as recorded
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.lifecycle.stopping import pause_run, stop_run
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.result import whole_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import AskPerson, Question, RunEvent, RunFolder, event_of, list_runs, read_events
+from codex_multi_role.run_folder import (
+    AskPerson,
+    Question,
+    RunEvent,
+    RunFolder,
+    event_of,
+    list_runs,
+    read_events,
+    skim_with_inherited,
+)
 from codex_multi_role.run_folder.cost import Cost, as_number
+from codex_multi_role.run_folder.events import StepStarted, TurnStarted
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import RunPlace, RunReport
 
@@ -27,17 +38,84 @@ OnTypedEvent = Callable[[RunEvent], None]
 RUNS_DIR = RunPlace.runs_dir
 
 
+@dataclass(frozen=True, eq=False)
+class Recorded(Mapping[str, Any]):
+    """What a run recorded: the usual values are typed fields, and all of them are there by name (``details``)."""
+
+    details: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, details: Mapping[str, Any]) -> Self:
+        """A field has its default where a run recorded nothing, such as one of an earlier version."""
+        named = {each.name: details[each.name] for each in fields(cls) if each.name in details}
+        return cls(**{**named, "details": details})
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - as recorded
+        return self.details[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.details)
+
+    def __len__(self) -> int:
+        return len(self.details)
+
+
+@dataclass(frozen=True, eq=False)
+class RunTotals(Recorded):
+    """What all turns of a run used. ``cost`` is in US dollars; None if any turn has no price."""
+
+    turns: int = 0
+    repairs: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+    unpriced_turns: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult(Recorded):
+    """What the flow declares as its result. It has a ``text``, or a ``file`` of the run folder or the workspace."""
+
+    title: str = ""
+    text: str = ""
+    file: str = ""
+    format: str = "text"
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedTests(Recorded):
+    """One run of the project's tests. ``status`` is pytest's own, ``verdict`` compares with the state before the run."""
+
+    number: int = 0
+    folder: str = ""
+    status: str = ""
+    verdict: str = ""
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    new_failures: int = 0
+    new_failures_tests: list[str] = field(default_factory=list)
+    removed: int = 0
+
+
 @dataclass(frozen=True)
 class Turn:
     """One prompt to one role, and its answer. ``role`` is the process: ``planner``, or ``planner.2`` for a second one.
 
-    ``details``: all of ``turn.json``.
+    ``details``: all of ``turn.json``. ``step``: the run's own step that it belongs to. ``started``: None if a kill came
+    before it was announced.
     """
 
     role: str
     number: int
     folder: Path
     details: Json = field(repr=False)
+    step: str = ""
+    started: datetime | None = None
 
     @property
     def status(self) -> str:
@@ -106,9 +184,13 @@ class RunContents:
         return str(self.record["flow"])
 
     @property
-    def result(self) -> Json | None:
-        """What the flow declares as its result: ``title``, ``text`` or ``file``, ``format``, ``figures``; or None."""
-        return self.record.get("result")
+    def started(self) -> datetime:
+        return datetime.fromisoformat(self.record["started_at"])
+
+    @property
+    def step(self) -> str:
+        """The step of the run's own flow that it is at, or ended at; empty before the first."""
+        return Progress.of(skim_with_inherited(RunFolder(self.folder), {StepStarted})).position.current_step
 
     @property
     def result_text(self) -> str | None:
@@ -118,15 +200,20 @@ class RunContents:
     @property
     def turns(self) -> list[Turn]:
         """All turns in the order they began."""
+        progress, begun = Progress(), dict[recorded.TurnKey, tuple[str, datetime]]()
+        for event in skim_with_inherited(RunFolder(self.folder), {StepStarted, TurnStarted}):
+            progress.apply(event)
+            if isinstance(event, TurnStarted):
+                begun[event.role, event.turn] = progress.role(event.role).step, datetime.fromisoformat(event.at)
         return [
-            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn)
-            for turn in recorded.read_turns(RunFolder(self.folder))
+            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn, *begun.get((turn["role"], turn["turn"]), ()))
+            for turn in recorded.read_turns(RunFolder(self.folder), begun)
         ]
 
     @property
-    def tests(self) -> list[Json]:
-        """All test runs in order: ``number``, ``folder``, ``status``, ``passed``, ``failed``, ``failures``, …"""
-        return recorded.read_tests(RunFolder(self.folder))
+    def tests(self) -> list[RecordedTests]:
+        """All test runs in order."""
+        return [RecordedTests.of(each) for each in recorded.read_tests(RunFolder(self.folder))]
 
     @property
     def handoffs(self) -> dict[str, Json]:
@@ -223,9 +310,13 @@ class RunContents:
 class ReportedRun(RunReport, RunContents):
     """How a run ended, and what it left."""
 
+    totals: RunTotals
+    result: RunResult | None = None
+
     @classmethod
     def of(cls, report: RunReport) -> ReportedRun:
-        return cls(**vars(report))
+        typed = {"totals": RunTotals.of(report.totals), "result": report.result and RunResult.of(report.result)}
+        return cls(**{**vars(report), **typed})
 
 
 @dataclass(frozen=True)
@@ -262,23 +353,22 @@ class Run(RunContents):
         return self.record["exit_code"]  # type: ignore[no-any-return]
 
     @property
-    def started(self) -> datetime:
-        return datetime.fromisoformat(self.record["started_at"])
+    def result(self) -> RunResult | None:
+        return (found := self.record.get("result")) and RunResult.of(found)
 
     @property
     def seconds(self) -> float:
         """How long processes have worked on it."""
-        return float(self.totals["seconds"])
+        return self.totals.seconds
 
     @property
     def cost(self) -> float | None:
         """In US dollars; None if that of a turn is unknown."""
-        cost = self.totals["cost"]
-        return None if cost is None else float(cost)
+        return self.totals.cost
 
     @property
-    def totals(self) -> Mapping[str, Any]:
-        return recorded.totals_now(RunFolder(self.folder), self.record)
+    def totals(self) -> RunTotals:
+        return RunTotals.of(recorded.totals_now(RunFolder(self.folder), self.record))
 
 
 def load_run(reference: str = LATEST, *, runs_dir: Path | str = RUNS_DIR) -> Run:

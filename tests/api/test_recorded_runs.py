@@ -37,6 +37,10 @@ def test_loaded_run_tells_what_was_recorded(tmp_path: Path) -> None:
     used = [past.totals[name] for name in ("input_tokens", "output_tokens", "cost")]
     assert [turn.input_tokens, turn.output_tokens, turn.cost] == used
     assert turn.seconds == turn.details["seconds"] > 0
+    assert (past.step, turn.step) == ("team", "team")
+    assert turn.started is not None
+    assert past.started <= turn.started
+    assert (past.totals.turns, past.seconds, past.cost) == (1, past.totals["seconds"], record["totals"]["cost"])
 
 
 def test_result_is_the_recorded_one(tmp_path: Path) -> None:
@@ -44,6 +48,8 @@ def test_result_is_the_recorded_one(tmp_path: Path) -> None:
     result = {"title": "Answer", "text": "42", "format": "text", "figures": {}}
     (past.folder / "run.json").write_text(json.dumps({**past.record, "result": result}))
     assert past.result == result
+    assert past.result is not None
+    assert (past.result.title, past.result.text, past.result.file, past.result.figures) == ("Answer", "42", "", {})
     assert past.result_text == "42"
 
 
@@ -56,11 +62,15 @@ def test_turn_without_figures_has_no_cost(tmp_path: Path) -> None:
     """A kill or an earlier version may have recorded none."""
     turn = Turn("one", 1, tmp_path, {})
     assert (turn.input_tokens, turn.output_tokens, turn.seconds, turn.cost) == (0, 0, 0.0, None)
+    assert (turn.step, turn.started) == ("", None)
 
 
 def test_test_runs_are_listed(tmp_path: Path) -> None:
-    (tests,) = Run(make_run(tmp_path, "first").path).tests
+    past = Run(make_run(tmp_path, "first").path)
+    (tests,) = past.tests
     assert (tests["number"], tests["status"], tests["failed"]) == (1, "failed", 1)
+    assert (tests.number, tests.status, tests.failed, tests.verdict) == (1, "failed", 1, "")
+    assert [turn.step for turn in past.turns] == ["team", "team"]
 
 
 def test_loaded_run_is_resumed_and_forked(tmp_path: Path) -> None:
