@@ -53,7 +53,7 @@ class Figure:
 
 
 LINES = Debt(
-    45_150,
+    45_200,
     "2026-11-29",
     "templates are read by evaluating them, verdicts on untidy suites, load errors at the line of the key: they end "
     "with the analysers' one room; a run is stopped and paused by a request in its "
