@@ -86,7 +86,7 @@ class RunResult(Recorded):
 
 @dataclass(frozen=True, eq=False)
 class RecordedTests(Recorded):
-    """One run of the project's tests. ``status`` is pytest's own, ``verdict`` compares with the state before the run."""
+    """One run of the tests. ``status`` is pytest's own, ``verdict`` compares with the state before the run."""
 
     number: int = 0
     folder: str = ""
