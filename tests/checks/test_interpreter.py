@@ -1,3 +1,8 @@
+"""Which Python tests run with, and what its environment lacks.
+
+Costs: virtual environments are made, and Pythons started in them.
+"""
+
 from __future__ import annotations
 
 import base64

@@ -1,3 +1,8 @@
+"""What tests can reach in their sandbox, and what ends with it.
+
+Costs: each case is a real suite in a real sandbox.
+"""
+
 from __future__ import annotations
 
 import os

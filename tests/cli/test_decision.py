@@ -1,4 +1,7 @@
-"""Answers to a parked or a waiting run, and ``cancel``, which tells the truth about a run's process."""
+"""Answers to a parked or a waiting run, and ``cancel``, which tells the truth about a run's process.
+
+Costs: most of its runs work or wait in processes of their own, where others stop them.
+"""
 
 from __future__ import annotations
 

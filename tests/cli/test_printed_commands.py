@@ -1,4 +1,7 @@
-"""Every command that is printed works when it is pasted: it changes what it says, or exits with 0."""
+"""Every command that is printed works when it is pasted: it changes what it says, or exits with 0.
+
+Costs: each printed command is pasted into a run that printed it.
+"""
 
 from __future__ import annotations
 

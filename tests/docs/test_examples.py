@@ -1,4 +1,7 @@
-"""Each example is valid, and plays to its goal without a model."""
+"""Each example is valid, and plays to its goal without a model.
+
+Costs: each example is validated and played by commands.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 `attempt` holds against an undisturbed run: the end, the workspace, its worktrees, the journal and all states; what the
 model was asked; and that no process is left.
+
+Costs: each flow is killed and resumed at each of its steps.
 """
 
 from __future__ import annotations

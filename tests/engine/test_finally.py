@@ -1,4 +1,7 @@
-"""The checks of ``finally``: once at the end of a run, also after a failure or Ctrl-C, but not if it is parked."""
+"""The checks of ``finally``: once at the end of a run, also after a failure or Ctrl-C, but not if it is parked.
+
+Costs: each case is a run with checks at its end, many of them real tests.
+"""
 
 from __future__ import annotations
 

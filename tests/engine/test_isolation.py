@@ -1,4 +1,7 @@
-"""Parallel writers in copies of the workspace, merged back; a duel of which only the winner is merged."""
+"""Parallel writers in copies of the workspace, merged back; a duel of which only the winner is merged.
+
+Costs: each case is a run whose writers work in git worktrees.
+"""
 
 from __future__ import annotations
 

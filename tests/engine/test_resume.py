@@ -1,4 +1,7 @@
-"""A run that stopped continues after its last recorded turn, whatever stopped it."""
+"""A run that stopped continues after its last recorded turn, whatever stopped it.
+
+Costs: each case is a run that is stopped and resumed, some of them killed with the real binary.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every kind of fault: one word for it in every file, event and line, a bounded price, and a way on."""
+"""Every kind of fault: one word for it in every file, event and line, a bounded price, and a way on.
+
+Costs: each kind of fault is a run that meets it, and the next command that it names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run folder, a batch and a goal file from elsewhere that name programs and places: nothing runs, all is named."""
+"""A run folder, a batch and a goal file from elsewhere that name programs and places: nothing runs, all is named.
+
+Costs: each command is tried on a run from elsewhere; what must work is run as well.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runs in a git worktree of their own: what the user sees, and what stays as it was."""
+"""Runs in a git worktree of their own: what the user sees, and what stays as it was.
+
+Costs: each case is a run in a repository, with git worktrees.
+"""
 
 from __future__ import annotations
 

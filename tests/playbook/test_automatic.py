@@ -1,4 +1,7 @@
-"""The automatic playbook: a valid answer for every ask of a team."""
+"""The automatic playbook: a valid answer for every ask of a team.
+
+Costs: each shipped flow is loaded, and all of its asks are answered.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""System E, the documentation graph: every way it can take."""
+"""System E, the documentation graph: every way it can take.
+
+Costs: each way is a whole run that documents a repository.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,8 @@
+"""How coverage is measured, and what one test adds to it.
+
+Costs: each project is measured by a pytest of its own.
+"""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,7 @@
-"""A run is recorded in front of a provider and replayed without one: the same handoffs, the same workspace."""
+"""A run is recorded in front of a provider and replayed without one: the same handoffs, the same workspace.
+
+Costs: each case is a run and its replay, some on the real binary.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The report as a person uses it: in real Chromium, without a network."""
+"""The report as a person uses it: in real Chromium, without a network.
+
+Costs: Chromium starts and opens each report.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run as a branch: each commit is its turn's state, whatever the files are, and nothing else of the owner changes."""
+"""A run as a branch: each commit is its turn's state, whatever the files are, and nothing else of the owner changes.
+
+Costs: histories on real git, killed at many places.
+"""
 
 from __future__ import annotations
 

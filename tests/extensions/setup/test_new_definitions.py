@@ -1,4 +1,7 @@
-"""``roles new`` and ``flows new``: what they write is valid as it is, and they change nothing else."""
+"""``roles new`` and ``flows new``: what they write is valid as it is, and they change nothing else.
+
+Costs: each next command is typed, some of them as runs.
+"""
 
 from __future__ import annotations
 

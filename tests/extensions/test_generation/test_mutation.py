@@ -1,3 +1,8 @@
+"""Mutants of a file, and which of them tests find.
+
+Costs: mutants are judged by tests that run in processes.
+"""
+
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,7 @@
-"""A run whose machine is lost continues on another one, in other folders, after its last recorded step."""
+"""A run whose machine is lost continues on another one, in other folders, after its last recorded step.
+
+Costs: runs in processes of their own, killed and continued from the store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real workers: whole runs in processes of their own, killed, drained, cut off and continued elsewhere."""
+"""Real workers: whole runs in processes of their own, killed, drained, cut off and continued elsewhere.
+
+Costs: workers are processes with a database, killed and started again.
+"""
 
 from __future__ import annotations
 
