@@ -45,6 +45,8 @@ def test_values_of_yaml_survive_as_toml(value: object) -> None:
 def test_users_settings_come_after_ours() -> None:
     argv = app_server_argv(find_codex(None, {}), ('web_search="live"',))
     assert argv.index('web_search="disabled"') < argv.index('web_search="live"')
+    assert "agents.enabled=true" not in app_server_argv(Path("codex"), ())
+    assert "agents.enabled=true" in app_server_argv(Path("codex"), ("features.multi_agent=true",))
 
 
 @pytest.mark.parametrize(
