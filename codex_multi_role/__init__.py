@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from codex_multi_role.lifecycle.running import answer, cancel_task
+    from codex_multi_role.option_keywords import PlaybookAsk
     from codex_multi_role.run_folder import RunEvent, events
     from codex_multi_role.run_options import RunOptions, RunReport
 
@@ -48,6 +49,7 @@ _MODULES = {
     "api.run_goal": ("fork", "resume", "run"),
     "api.run_handle": ("AsyncRunHandle", "RunHandle", "start", "start_async"),
     "lifecycle.running": ("answer", "cancel_task"),
+    "option_keywords": ("PlaybookAsk",),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
         *("CodexMultiRoleError", "CodexNotFound", "CodexNotLoggedIn", "CodexUnavailable", "DefinitionError"),
@@ -67,6 +69,7 @@ __all__ = [
     "DefinitionError",
     "ExitCode",
     "Flow",
+    "PlaybookAsk",
     "RecordedTests",
     "ReportedRun",
     "Role",

@@ -6,7 +6,8 @@ Made by ``python -m tests.docs`` from the table of options in `run_options`; not
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
 
@@ -14,6 +15,27 @@ class Added(Protocol):
     """`AddedOptions` of an extension."""
 
     def check(self, options: Any) -> None: ...  # noqa: ANN401
+
+
+@dataclass(frozen=True)
+class PlaybookAsk:
+    """What a playbook that is a function is asked, and the names that the templates of any other one have.
+
+    ``role`` is asked for the ``visit``-th time; ``repair``: the number of the repair turn, 0 for none; ``attempt``: how
+    often the ``prompt`` was sent; ``unit``: the step's visit or the item that asks, empty in a team.
+    """
+
+    role: str
+    visit: int
+    repair: int
+    attempt: int
+    prompt: str
+    unit: str
+    tool_outputs: list[str]
+
+
+PlaybookFunction = Callable[[PlaybookAsk], Mapping[str, Any] | str]
+"""A playbook in Python: returns the answer, as a JSON object or as the whole text."""
 
 
 class ResumeKeywords(TypedDict, total=False):
@@ -29,7 +51,7 @@ class ResumeKeywords(TypedDict, total=False):
     config: list[str] | tuple[str, ...]
     codex_bin: str | os.PathLike[str] | None
     repair_attempts: int
-    playbook: str | None
+    playbook: str | os.PathLike[str] | Mapping[str, Any] | PlaybookFunction | None
     yes: bool
     max_turns: int | None
     max_tokens: int | None

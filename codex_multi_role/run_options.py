@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -292,6 +293,28 @@ class RunOptions:
         return RunOptions(**{**self.as_keywords(), **options_by_name(changes)})
 
 
+class GivenPlaybook(str):
+    """The name of a playbook that is written in Python: the mapping or the function ``given``."""
+
+    given: Any
+
+    @classmethod
+    def named(cls, playbook: object) -> object:
+        """``playbook`` as an option has it: a name or a path as a text. Raises `UsageError`."""
+        if playbook is None or isinstance(playbook, str):
+            return playbook
+        if isinstance(playbook, os.PathLike):
+            path = os.fspath(playbook)
+            return path if is_playbook_file(path) else f"./{path}"
+        if not isinstance(playbook, Mapping) and not callable(playbook):
+            raise UsageError(f"playbook must be a name, a path, a mapping or a function, not {playbook!r}")
+        kind = "mapping" if isinstance(playbook, Mapping) else "function"
+        name = playbook.get("name", "") if isinstance(playbook, Mapping) else getattr(playbook, "__name__", "")
+        self = cls(f"{name} (Python {kind})".lstrip())
+        self.given = playbook
+        return self
+
+
 def is_playbook_file(playbook: str) -> bool:
     """Whether it is a path, with a separator or a suffix; otherwise it is a name to look up."""
     return "/" in playbook or bool(Path(playbook).suffix)
@@ -403,6 +426,7 @@ def _checked(given: Mapping[str, object]) -> dict[str, Any]:
     for name in given:
         if name not in table:
             raise UsageError(*no_such("option of a run", name, table))
+    given |= {"playbook": GivenPlaybook.named(given["playbook"])} if "playbook" in given else {}
     values = {name: table[name].checked(value) for name, value in given.items()}
     added = {name: values[name] for name in given if name not in OPTIONS and values[name] != table[name].default}
     return {name: values.get(name, each.default) for name, each in OPTIONS.items()} | {"added": added}

@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack
 
 import codex_multi_role.lifecycle.running as running
 from codex_multi_role.api.python_team import Team
-from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, untyped
+from codex_multi_role.api.recorded_runs import RUNS_DIR, OnTypedEvent, ReportedRun, untyped
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import AskPerson
-from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.run_options import GROUPS, RunOptions, options_by_name, options_for
 
 if TYPE_CHECKING:
-    from codex_multi_role.option_keywords import RunKeywords
-
-Given = ParamSpec("Given")
-
-
-@overload
-def run(
-    goal: RunOptions, on_event: running.OnEvent | None = None, ask_person: AskPerson | None = None
-) -> ReportedRun: ...
-
-
-@overload
-def run(
-    goal: str = "",
-    on_event: OnTypedEvent | None = None,
-    ask_person: AskPerson | None = None,
-    *,
-    team: Team | None = None,
-    **options: Unpack[RunKeywords],
-) -> ReportedRun: ...
+    from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords, RunKeywords
 
 
 def run(
     goal: str | RunOptions = "",
-    on_event: Callable[[Any], None] | None = None,
+    on_event: OnTypedEvent | running.OnEvent | None = None,
     ask_person: AskPerson | None = None,
     *,
     team: Team | None = None,
@@ -55,35 +36,85 @@ def run(
     Raises `UsageError`, `CodexUnavailable` and `StorageError` for problems found before anything starts. The report
     contains all later failures.
     """
+    require_arguments(options, "goal", "team", on_event=on_event, ask_person=ask_person)
+    told: Callable[[Any], None] | None = on_event
+    if team is not None and not isinstance(team, Team):
+        raise UsageError(f"team must be a Team, not {team!r}")
     if isinstance(goal, RunOptions):
         if team is not None or options:
             raise UsageError("run takes either RunOptions or options as keywords, not both")
-        return ReportedRun.of(running.run(goal, on_event, ask_person))
-    for name, called in (("on_event", on_event), ("ask_person", ask_person)):
-        if called is not None and not callable(called):
-            raise UsageError(f"{name} must be a function, not {called!r}")
-    if team is not None and not isinstance(team, Team):
-        raise UsageError(f"team must be a Team, not {team!r}")
+        return ReportedRun.of(running.run(goal, told, ask_person))
     given = RunOptions(goal=goal, **options)
     if team is None:
-        return ReportedRun.of(running.run(given, untyped(on_event), ask_person))
+        return ReportedRun.of(running.run(given, untyped(told), ask_person))
     if given.place.roles is not None:
         raise UsageError("run takes either team or roles, not both")
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-team-") as name:
         team.write(Path(name))
         own = given.changed(roles=name, flow=options.get("flow") or team.flow_name)
-        return ReportedRun.of(running.run(own, untyped(on_event), ask_person))
+        return ReportedRun.of(running.run(own, untyped(told), ask_person))
 
 
-def as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, ReportedRun]:
-    """``call``, whose report knows everything that the run left."""
+def resume(
+    reference: str,
+    *,
+    runs_dir: Path | str = RUNS_DIR,
+    changes: ResumeKeywords | None = None,
+    on_event: running.OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+    **options: Unpack[ResumeKeywords],
+) -> ReportedRun:
+    """Resume a run after its last recorded turn. ``options``, or ``changes``, override its recorded options.
 
-    @wraps(call)
-    def with_contents(*args: Given.args, **keywords: Given.kwargs) -> ReportedRun:
-        return ReportedRun.of(call(*args, **keywords))
+    Without them, a run that has finished is reported as it ended, and nothing is started. Raises `RunNotFound`,
+    `RunBusy`, and everything that `run` raises.
+    """
+    require_arguments(options, "changes", on_event=on_event, ask_person=ask_person)
+    more: ResumeKeywords = {**options_by_name(changes or {}), **options}  # type: ignore[typeddict-item]  # checked there
+    return ReportedRun.of(
+        running.resume(reference, runs_dir=runs_dir, changes=more, on_event=on_event, ask_person=ask_person)
+    )
 
-    return with_contents
+
+def fork(
+    reference: str,
+    *,
+    runs_dir: Path | str = RUNS_DIR,
+    start: str | None = None,
+    task: str | None = None,
+    changes: ForkKeywords | None = None,
+    on_event: running.OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+    **options: Unpack[ForkKeywords],
+) -> ReportedRun:
+    """Start a run that shares the past of another up to ``start`` (``STEP[:VISIT]``), and wait until it ends.
+
+    Turns, tests, handoffs and role threads up to that point come from the other run. A new folder gets the workspace as
+    it was then. With ``task``, named as in `cancel_task`, that ended task is done again instead, with the tasks that
+    need it and everything after them; the results of all others are kept. ``options``, or ``changes``, override that
+    run's options. Raises everything that `resume` raises; `RunBusy` only with ``task``, because a run can be forked
+    while it is running.
+    """
+    require_arguments(options, "start", "task", "changes", on_event=on_event, ask_person=ask_person)
+    more: ForkKeywords = {**options_by_name(changes or {}), **options}  # type: ignore[typeddict-item]  # checked there
+    return ReportedRun.of(
+        running.fork(
+            reference,
+            runs_dir=runs_dir,
+            start=start,
+            task=task,
+            changes=more,
+            on_event=on_event,
+            ask_person=ask_person,
+        )
+    )
 
 
-resume = as_reported_run(running.resume)
-fork = as_reported_run(running.fork)
+def require_arguments(options: Mapping[str, object], *others: str, **called: object) -> None:
+    """Raise `UsageError` for a name that is neither of an option nor of another argument, and for no function."""
+    table = options_for(options)
+    for name in options.keys() - table.keys() - {*GROUPS, "added"}:
+        raise UsageError(*no_such("argument", name, [*others, *called, "added", *table]))
+    for name, function in called.items():
+        if function is not None and not callable(function):
+            raise UsageError(f"{name} must be a function, not {function!r}")

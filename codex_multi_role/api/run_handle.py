@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from codex_multi_role.api.python_team import Team
-from codex_multi_role.api.recorded_runs import ReportedRun, Run
-from codex_multi_role.api.run_goal import run
+from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, Run
+from codex_multi_role.api.run_goal import require_arguments, run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.run_folder import AskPerson, RunEvent, RunFolder
 from codex_multi_role.run_folder.events import RunStarted
@@ -64,21 +64,29 @@ class RunHandle:
 
 
 def start(
-    goal: str, *, ask_person: AskPerson | None = None, team: Team | None = None, **options: Unpack[RunKeywords]
+    goal: str = "",
+    on_event: OnTypedEvent | None = None,
+    ask_person: AskPerson | None = None,
+    *,
+    team: Team | None = None,
+    **options: Unpack[RunKeywords],
 ) -> RunHandle:
     """Start a run on a thread of this process, and return as soon as it has a folder. Otherwise as `run`.
 
     Raises what `run` raises before anything starts. The process does not end before its runs have.
     """
+    require_arguments(options, "goal", "team", on_event=on_event, ask_person=ask_person)
     started, ended = Future[Path](), Future[ReportedRun]()
-    call = partial(run, goal, partial(_note_start, started), ask_person, team=team, **options)
+    call = partial(run, goal, partial(_note_start, started, on_event), ask_person, team=team, **options)
     threading.Thread(target=_work, args=(call, started, ended), name="run").start()
     return RunHandle(Run(started.result()), ended)  # waits: for the folder, ended by the first event or a failure
 
 
-def _note_start(started: Future[Path], event: RunEvent) -> None:
+def _note_start(started: Future[Path], on_event: OnTypedEvent | None, event: RunEvent) -> None:
     if isinstance(event, RunStarted) and not started.done():
         started.set_result(Path(event.folder))
+    if on_event is not None:
+        on_event(event)
 
 
 def _work(call: Callable[[], ReportedRun], started: Future[Path], ended: Future[ReportedRun]) -> None:
@@ -125,13 +133,18 @@ class AsyncRunHandle:
 
 @asynccontextmanager
 async def start_async(
-    goal: str, *, ask_person: AskPerson | None = None, team: Team | None = None, **options: Unpack[RunKeywords]
+    goal: str = "",
+    on_event: OnTypedEvent | None = None,
+    ask_person: AskPerson | None = None,
+    *,
+    team: Team | None = None,
+    **options: Unpack[RunKeywords],
 ) -> AsyncIterator[AsyncRunHandle]:
     """As `start`: ``async with start_async(…) as run``.
 
     The run is stopped if it still works when the block is left, so that a cancelled task leaves no run behind.
     """
-    call = partial(start, goal, ask_person=ask_person, team=team, **options)
+    call = partial(start, goal, on_event, ask_person, team=team, **options)
     starting = asyncio.ensure_future(asyncio.to_thread(call))
     try:
         handle = await asyncio.shield(starting)

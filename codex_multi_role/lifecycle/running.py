@@ -75,13 +75,7 @@ def resume(
     ask_person: AskPerson | None = None,
     placement: Placement | None = None,
 ) -> RunReport:
-    """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
-
-    Without changes, a run that has finished is reported as it ended, and nothing is started. ``placement`` is what a
-    worker adds.
-
-    Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
-    """
+    """See `run_goal.resume`. ``placement`` is what a worker adds."""
     from codex_multi_role.lifecycle import resuming  # lazy: most runs are not resumed
 
     folder = RunFolder.find(runs_dir, reference)
@@ -123,14 +117,7 @@ def fork(
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
-    """Start a run that shares the past of another up to ``start`` (``STEP[:VISIT]``), and wait until it ends.
-
-    Turns, tests, handoffs and role threads up to that point come from the other run. A new folder gets the workspace as
-    it was then. With ``task``, named as in `cancel_task`, that ended task is done again instead, with the tasks that
-    need it and everything after them; the results of all others are kept. ``changes`` (`RunOptions` fields) override
-    that run's options. Raises everything that `resume` raises; `RunBusy` only with ``task``, because a run can be
-    forked while it is running.
-    """
+    """See `run_goal.fork`."""
     from codex_multi_role.lifecycle import forking  # lazy: a run without a past needs no part of it
 
     if start and task:

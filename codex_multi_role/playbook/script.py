@@ -7,20 +7,23 @@ request each) or ``attempts`` (by provider attempt), and may have ``repairs`` (a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
+import yaml
 from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Alternatives, Definition
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.expression_types import check_expression, check_template
+from codex_multi_role.option_keywords import PlaybookAsk, PlaybookFunction
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import PLAYBOOKS, find_definition, list_definitions, no_such_definition
 from codex_multi_role.reading.value_types import fields_named
 from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
-from codex_multi_role.run_options import is_playbook_file
+from codex_multi_role.run_options import MOST_REPAIRS, GivenPlaybook, is_playbook_file
 
 LONGEST_WAIT_SECONDS = 3600.0
 MOST_DELTAS = 300_000
@@ -28,7 +31,8 @@ MOST_DELTAS = 300_000
 SUFFIX = ".yaml"
 AUTOMATIC = "auto"
 """The name that stands for answers made from the team's JSON Schemas, unless a project has a playbook of that name."""
-TEMPLATE_NAMES = fields_named(("prompt", "role", "visit", "repair", "attempt", "unit", "tool_outputs"))
+TEMPLATE_NAMES = fields_named(each.name for each in fields(PlaybookAsk))
+GIVE_IT_AGAIN = "the answers came from a Python function, which is not recorded: resume the run with playbook=FUNCTION"
 
 
 class _OneOf(Definition):
@@ -181,6 +185,7 @@ class Playbook(Definition):
 
     _source: Path = PrivateAttr(default=Path())
     _text: str = PrivateAttr(default="")
+    _function: PlaybookFunction | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -193,6 +198,22 @@ class Playbook(Definition):
         playbook = validate(cls, parse_text(text, path), path)
         playbook._source, playbook._text = path, text
         return playbook
+
+    @classmethod
+    def of_python(cls, name: GivenPlaybook, folder: Path) -> Self:
+        """Of a mapping or a function; what is kept of a function says that it is missing. Raises `DefinitionError`."""
+        function = name.given if callable(name.given) else None
+        fault = {"fault": {"status": 422, "message": GIVE_IT_AGAIN}}
+        missing = {"default": {**fault, "repairs": [fault] * MOST_REPAIRS}}
+        playbook = validate(cls, {**(missing if function else name.given), "name": str(name)}, Path("playbook"))
+        kept = playbook.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        playbook._source, playbook._function = folder / PLAYBOOKS / f"python{SUFFIX}", function
+        playbook._text = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+        return playbook
+
+    @property
+    def function(self) -> PlaybookFunction | None:
+        return self._function
 
     @property
     def source(self) -> Path:
@@ -238,9 +259,11 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
     template with an unknown name.
     """
     path = Path(name_or_path)
-    if not is_playbook_file(name_or_path):
-        path = _known_playbook(name_or_path, roles_dir)
-    playbook = Playbook.load(path)
+    if isinstance(name_or_path, GivenPlaybook):
+        playbook, path = Playbook.of_python(name_or_path, roles_dir or Path()), Path("playbook")
+    else:
+        path = path if is_playbook_file(name_or_path) else _known_playbook(name_or_path, roles_dir)
+        playbook = Playbook.load(path)
     problems = Problems()
     for place, step in _steps(playbook, Place(path)):
         _check(step, place, problems)

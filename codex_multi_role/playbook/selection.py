@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog.templates import evaluate, render
 from codex_multi_role.errors import UsageError
+from codex_multi_role.option_keywords import PlaybookAsk, PlaybookFunction
 from codex_multi_role.playbook.request import CompactionRequest, NextStepRequest
 from codex_multi_role.playbook.script import Fault, Playbook, ScriptedStep, Usage
 
@@ -55,9 +57,26 @@ def select(playbook: Playbook, request: NextStepRequest | CompactionRequest) -> 
         summary = Message(request.summary)
         return Scripted(summary, _estimate(summary, request.characters))
     fill = _Templates(request, f"playbook {playbook.name}: {_place(request)}")
+    if playbook.function is not None:
+        message = Message(_called(playbook.function, fill))
+        return Scripted(message, _estimate(message, request.characters))
     step = _chosen(_find_step(playbook, request), fill)
     answer = _answer(step, fill)
     return Scripted(answer, step.usage or _estimate(answer, request.characters), step.delay_seconds)
+
+
+def _called(function: PlaybookFunction, asked: _Templates) -> str:
+    try:
+        answer: object = function(asked.ask)
+        if not isinstance(answer, str | Mapping):
+            raise TypeError(f"a mapping or a text must be returned, not {answer!r}")
+        return answer if isinstance(answer, str) else _as_text(dict(answer))
+    except Exception as error:
+        raise UsageError(f"{asked.where}: {type(error).__name__}: {error}") from error
+
+
+def _as_text(answer: object) -> str:
+    return json.dumps(answer, ensure_ascii=False, indent=2)
 
 
 def _place(request: NextStepRequest) -> str:
@@ -78,8 +97,8 @@ class _Templates:
 
     def __init__(self, request: NextStepRequest, where: str) -> None:
         self.where = where
-        given = {"prompt": request.prompt, "unit": request.unit, "tool_outputs": list(request.tool_outputs)}
-        self._context = request.ask._asdict() | given
+        self.ask = PlaybookAsk(*request.ask, request.prompt, request.unit, list(request.tool_outputs))
+        self._context = vars(self.ask)
 
     def fill(self, template: object) -> Any:  # noqa: ANN401 - JSON-shaped, as the script's author wrote it
         return render(template, self._context, self.where)
@@ -109,7 +128,7 @@ def _answer(step: ScriptedStep, templates: _Templates) -> Answer:
             arguments = templates.fill(step.arguments)
             return ToolCall(step.call, arguments if isinstance(arguments, str) else json.dumps(arguments))
         case "json":
-            text = json.dumps(templates.fill(step.payload), ensure_ascii=False, indent=2)
+            text = _as_text(templates.fill(step.payload))
         case _:
             text = str(templates.fill(step.text))
     return Message(text, step.deltas, tuple(str(templates.fill(query)) for query in step.web_search))

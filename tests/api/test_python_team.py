@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -53,42 +52,6 @@ def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
     report.answer(approved=True, question=question.key)
     assert load_run(runs_dir=tmp_path / "runs").resume().outcome == "success"
     assert [event for event in report.events if isinstance(event, events.Warning)] == []
-
-
-WRONG_CALLS: dict[str, tuple[type[Team | Flow | Role | Step | Route], dict[str, object]]] = {
-    'Role(): unknown key "prompt_txt"; did you mean "prompt_text"?': (Role, {"name": "a", "prompt_txt": "Do it."}),
-    'Role(): depends_on: must be a list, not "planner"': (Role, {"name": "a", "depends_on": "planner"}),
-    'Role(): behaviors: unknown key "apply_file"; did you mean "apply_files"?': (
-        Role,
-        {"name": "a", "behaviors": MappingProxyType({"apply_file": True})},
-    ),
-    'Role(): sandbox: must be "read-only", "workspace-write" or "danger-full-access", not "open"': (
-        Role,
-        {"name": "a", "sandbox": "open"},
-    ),
-    'Step(): unknown key "wiht"; did you mean "with_"?': (Step, {"ask": "a", "wiht": {}}),
-    "Step(): with_: must be a mapping, not 3": (Step, {"ask": "a", "with_": 3}),
-    "Step(): as_ belongs to for_each": (Step, {"ask": "a", "as_": "file"}),
-    'Step(): next[0]: unknown key "too"; did you mean "to"?': (Step, {"ask": "a", "next": ({"too": "b"},)}),
-    "Step(): give exactly one of ask, check, review, call": (Step, {"id": "a"}),
-    "Route(): give either to or end": (Route, {"to": "a", "end": "b"}),
-    "Flow(): steps: must not be empty": (Flow, {"steps": []}),
-    'Flow(): steps[0]: retry.attempts: must be a whole number, not "3"': (
-        Flow,
-        {"steps": [{"ask": "a", "retry": {"attempts": "3"}}]},
-    ),
-    'Team(): missing key "roles"': (Team, {}),
-    'Team(): roles: must be a list, not "writer"': (Team, {"roles": "writer"}),
-    "Team(): roles[1]: name: must be text, not 3": (Team, {"roles": [WRITER, {"name": 3}]}),
-}
-
-
-@pytest.mark.parametrize("message", WRONG_CALLS)
-def test_wrong_argument_is_named_by_one_kind_of_error(message: str) -> None:
-    made, arguments = WRONG_CALLS[message]
-    with pytest.raises(DefinitionError) as refused:
-        made(**arguments)  # type: ignore[arg-type]  # the type checker refuses it as well
-    assert str(refused.value) == message
 
 
 def test_every_wrong_argument_is_reported() -> None:

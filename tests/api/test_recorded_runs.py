@@ -47,8 +47,8 @@ def test_result_is_the_recorded_one(tmp_path: Path) -> None:
     past = finished(tmp_path)
     result = {"title": "Answer", "text": "42", "format": "text", "figures": {}}
     (past.folder / "run.json").write_text(json.dumps({**past.record, "result": result}))
-    assert past.result == result
     assert past.result is not None
+    assert dict(past.result) == result
     assert (past.result.title, past.result.text, past.result.file, past.result.figures) == ("Answer", "42", "", {})
     assert past.result_text == "42"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import ReportedRun, Role, RunEvent, RunOptions, Team, UsageError, events, resume, run
+from codex_multi_role import ReportedRun, RunEvent, UsageError, events, resume, run
 from tests.support.teams import TeamFolder, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -44,45 +44,6 @@ def test_run_options_give_event_records(tmp_path: Path) -> None:
     assert team.events[0]["type"] == "run_started"
     again = resume("latest", runs_dir=team.runs, changes={"cycles": 2}, on_event=team.events.append)
     assert [turn.handoff for turn in again.turns if turn.number == 2] == [{"summary": "one 2"}, {"summary": "two 2"}]
-
-
-def test_unknown_option_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='unknown option of a run "cycels"; did you mean "cycles"'):
-        run("reach it", **keywords(folder_of_two(tmp_path), cycels=2))
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("more", [{"cycles": 2}, {"team": Team(roles=[Role(name="one", prompt_text="Do it.")])}])
-def test_run_options_and_keywords_exclude_each_other(more: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="either RunOptions or"):
-        run(RunOptions(goal="reach it"), **more)
-
-
-def test_team_and_roles_exclude_each_other(tmp_path: Path) -> None:
-    team = Team(roles=[Role(name="one", prompt_text="Do it.")])
-    with pytest.raises(UsageError, match="either team or roles"):
-        run("reach it", team=team, roles=tmp_path)
-
-
-WRONG_CALLS: dict[str, dict[str, Any]] = {
-    "goal must be a text, not 3": {"goal": 3},
-    'unknown option of a run "workspce"; did you mean "workspace"': {"workspce": "."},
-    "cycles must be a whole number, not '3'": {"cycles": "3"},
-    "config must be a list of texts, not 'model=a'": {"config": "model=a"},
-    "workspace must be a path, not 3": {"workspace": 3},
-    "inputs must be a mapping with names as keys, not \\['a=1'\\]": {"inputs": ["a=1"]},
-    "run_tests must be true or false, not 'no'": {"run_tests": "no"},
-    "max_cost must be more than 0, not -1": {"max_cost": -1.0},
-    "team must be a Team, not {'roles': ": {"team": {"roles": []}},
-    "on_event must be a function, not 3": {"on_event": 3},
-}
-
-
-@pytest.mark.parametrize("words", WRONG_CALLS)
-def test_wrong_argument_is_named(words: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=words):
-        run(**{"goal": "reach it", "runs_dir": tmp_path / "runs", **WRONG_CALLS[words]})
-    assert not (tmp_path / "runs").exists()
 
 
 def test_folder_of_runs_may_be_a_text_and_wrong_changes_are_named(tmp_path: Path) -> None:

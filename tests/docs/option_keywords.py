@@ -17,7 +17,8 @@ Made by ``python -m tests.docs`` from the table of options in `run_options`; not
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
 
@@ -25,6 +26,27 @@ class Added(Protocol):
     """`AddedOptions` of an extension."""
 
     def check(self, options: Any) -> None: ...  # noqa: ANN401
+
+
+@dataclass(frozen=True)
+class PlaybookAsk:
+    """What a playbook that is a function is asked, and the names that the templates of any other one have.
+
+    ``role`` is asked for the ``visit``-th time; ``repair``: the number of the repair turn, 0 for none; ``attempt``: how
+    often the ``prompt`` was sent; ``unit``: the step's visit or the item that asks, empty in a team.
+    """
+
+    role: str
+    visit: int
+    repair: int
+    attempt: int
+    prompt: str
+    unit: str
+    tool_outputs: list[str]
+
+
+PlaybookFunction = Callable[[PlaybookAsk], Mapping[str, Any] | str]
+"""A playbook in Python: returns the answer, as a JSON object or as the whole text."""
 '''
 ADDED = "    added: Sequence[Added]\n"
 """The options of extensions, each in its own type."""
@@ -60,6 +82,8 @@ def _class(name: str, bases: str, about: str, options: Mapping[str, Option], mor
 def type_of(option: Option) -> str:
     """The type of the option as a keyword."""
     none = " | None" if option.is_optional else ""
+    if option.name == "playbook":
+        return f"{TYPES[Path]} | Mapping[str, Any] | PlaybookFunction{none}"
     if option.choices:
         return f"Literal[{', '.join(map(_quoted, get_args(option.type)))}]{none}"
     kind = Mapping if option.kind is dict else option.kind

@@ -22,8 +22,10 @@ pytestmark = pytest.mark.real
 
 STARTED = {
     "run": {*OPTIONS, "added", "on_event", "ask_person", "team"},
-    "resume": {"reference", "runs_dir", "changes", "on_event", "ask_person", "placement"},
-    "fork": {"reference", "runs_dir", "start", "changes", "on_event", "ask_person"},
+    "start": {*OPTIONS, "added", "on_event", "ask_person", "team"},
+    "start_async": {*OPTIONS, "added", "on_event", "ask_person", "team"},
+    "resume": {"reference", "runs_dir", "changes", "on_event", "ask_person"},
+    "fork": {"reference", "runs_dir", "start", "task", "changes", "on_event", "ask_person"},
 }
 """The functions that start work, and the names of their arguments."""
 COMPLETED = ("Team", "Flow", "Role", "Step", "Route")
@@ -40,15 +42,31 @@ WRONG_CALLS = {
     "Step(ask='a', wiht={})": "call-arg",
     "Step(ask='a', with_=3)": "arg-type",
     "Step('a')": "call-arg",
-    "run('Add a test', workspce='.')": "call-overload",
-    "run('Add a test', cycles='3')": "call-overload",
-    "run('Add a test', config='model=a')": "call-overload",
-    "run(3)": "call-overload",
-    "run('Add a test', team={'roles': []})": "call-overload",
-    "run('Add a test', on_event=3)": "call-overload",
+    "run('Add a test', workspce='.')": "call-arg",
+    "run('Add a test', cycles='3')": "arg-type",
+    "run('Add a test', config='model=a')": "arg-type",
+    "run('Add a test', playbook=3)": "arg-type",
+    "run('Add a test', playbook=print)": "arg-type",
+    "run(3)": "arg-type",
+    "run('Add a test', team={'roles': []})": "arg-type",
+    "run('Add a test', on_event=3)": "arg-type",
+    "start('Add a test', cycels=3)": "call-arg",
+    "start_async('Add a test', cycels=3)": "call-arg",
+    "resume('latest', cycels=3)": "call-arg",
+    "fork('latest', cycels=3)": "call-arg",
+    "resume('latest', goal='b')": "call-arg",
+    "resume(3)": "arg-type",
+    "fork('latest', start=3)": "arg-type",
+    "load_run(3)": "arg-type",
+    "load_run(runs_dir=3)": "arg-type",
+    "load_run().resume(cycels=3)": "call-arg",
+    "load_run().fork('team:1', on_event=3)": "arg-type",
+    "load_run().totals.turn": "attr-defined",
+    "load_run().turns[0].steps": "attr-defined",
     "RunOptions(cycels=2)": "call-arg",
     "resume('latest', changes={'goal': 'b'})": "arg-type",
     "answer('latest')": "call-arg",
+    "answer('latest', approved='no')": "arg-type",
 }
 RIGHT_CALLS = """
     from types import MappingProxyType
@@ -77,7 +95,7 @@ PYTHON = [
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What strict mypy says of each file, in one run: most of it is reading the package."""
     folder = tmp_path_factory.mktemp("typed")
-    names = f"from codex_multi_role import {', '.join((*COMPLETED, *STARTED))}, RunOptions, answer\n"
+    names = f"from codex_multi_role import {', '.join((*COMPLETED, *STARTED))}, RunOptions, answer, load_run\n"
     keywords = "from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords\n"
     revealed = [*COMPLETED, *STARTED, "ResumeKeywords()", "ForkKeywords()"]
     texts = {f"block_{number}_{re.sub('[^a-z]', '_', page)}": block.text for number, (page, block) in enumerate(PYTHON)}
@@ -125,4 +143,5 @@ def test_type_checker_accepts_what_people_write_and_refuses_the_rest(found: dict
     refused = re.findall(r"wrong\.py:(\d+): error: .*\[([a-z-]+)\]$", found["wrong"], re.MULTILINE)
     expected = [(str(line), code) for line, code in enumerate(WRONG_CALLS.values(), 2)]
     assert list(dict.fromkeys(refused)) == expected, found["wrong"]
+    assert len(re.findall('"cycels" for .*; did you mean "cycles"', found["wrong"])) == 6
     assert found["right"] == ""
