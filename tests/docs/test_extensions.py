@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import plugins
 from tests.docs.newcomer import give
 from tests.docs.pages import EXTENSIONS, TOP, commands
 from tests.support.examples import EXTENSION
@@ -30,6 +32,16 @@ def install(project: Path, folder: Path) -> None:
 def test_example_is_what_the_page_writes() -> None:
     assert {path: (EXTENSION / path).read_text() for path in FILES} == FILES
     assert set(commands("examples/extension/README.md")) <= set(commands(EXTENSIONS))
+
+
+def test_example_imports_only_public_modules() -> None:
+    """And the page names every type of a part that it tells people to register."""
+    tree = ast.parse(FILES["src/my_extension/__init__.py"])
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in modules if name and name.startswith("codex_")} == {"codex_multi_role.plugins"}
+    groups = (TOP / EXTENSIONS).read_text().partition("## Exercise")[0]
+    assert set(re.findall(r"`@?([A-Z]\w+|declare_check)`", groups)) - {"Placement"} <= set(plugins.__all__)
+    assert all(hasattr(plugins, name) for name in plugins.__all__)
 
 
 @pytest.mark.real

@@ -11,13 +11,21 @@ from typing import Any, ClassVar, Literal
 import click
 from pydantic import BaseModel, Field
 
-from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, Settings, declare_check, no_time
-from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.option import Section, option
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.events import AddedEvent
-from codex_multi_role.run_options import AddedOptions
-from codex_multi_role.steps.check_context import load_settings
+from codex_multi_role.plugins import (
+    AddedEvent,
+    AddedOptions,
+    CheckContext,
+    CheckOptions,
+    CheckResult,
+    RunFolder,
+    Section,
+    Settings,
+    declare_check,
+    load_settings,
+    no_time,
+    option,
+    read_document,
+)
 
 DIARY = "diary.txt"
 
