@@ -44,7 +44,7 @@ PLACE_ENDED = "items no longer run on other machines; many goals can"
 FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "until", "on_item_error"})
 NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "roles")
 
-RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option"}) | OF_STEP
+RESERVED_FIELDS = frozenset({"approved", "comment", "comments", "by", "at", "option"}) | OF_STEP
 """What templates see of every review, besides the fields that it declares."""
 
 Text = Annotated[str, StringConstraints(min_length=1)]

@@ -23,17 +23,27 @@ from codex_multi_role.lifecycle.stopping import pause_run, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import answer_in_words, one_line
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.items import find_task
 from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
+from codex_multi_role.run_folder.typed_answers import COMMENTS
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
 COMMENT = click.option(
     "--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer."
+)
+ON_LINE = click.option(
+    "--on",
+    "on_lines",
+    nargs=2,
+    multiple=True,
+    metavar="PATH:LINE TEXT",
+    help="A comment on a line of a changed file; `diff` shows the lines. May be given several times.",
 )
 QUESTION = click.option(
     "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."
@@ -48,6 +58,7 @@ TASK_SECONDS = 10.0
 @command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @COMMENT
+@ON_LINE
 @QUESTION
 @RESUME
 @click.pass_context
@@ -68,6 +79,7 @@ def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 
 @command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
 @run_argument
 @click.option("--comment", metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it.")
+@ON_LINE
 @QUESTION
 @RESUME
 @click.pass_context
@@ -80,6 +92,7 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
     \b
     Examples:
       codex-multi-role reject --comment "the tests are too slow" --resume
+      codex-multi-role reject --comment no --on roman.py:12 "what about zero?"
     """
     _decide(ctx, run, approved=False)
 
@@ -88,6 +101,7 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
 @run_argument
 @click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
 @COMMENT
+@ON_LINE
 @QUESTION
 @RESUME
 @click.pass_context
@@ -111,6 +125,13 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise UsageError(f'"{text}" is not KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
     return name.strip(), value
+
+
+def _on_line(place: str, text: str) -> Json:
+    path, _, line = place.rpartition(":")
+    if not path or not line.isdecimal():
+        raise UsageError(f'"{place}" is not PATH:LINE', "Give the line as PATH:LINE, such as roman.py:12.")
+    return {"path": path, "line": int(line), "text": text}
 
 
 @command(RUNS_DIR, JSON, QUIET, finds=True)
@@ -178,7 +199,9 @@ def _decide(
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
     comment, question = ctx.params["comment"].strip(), ctx.params["question"]
-    said = {"approved": approved, "comment": comment, "question": question, "values": values}
+    on_lines = [_on_line(*each) for each in ctx.params["on_lines"]]
+    given = {**values, **({COMMENTS: on_lines} if on_lines else {})}
+    said = {"approved": approved, "comment": comment, "question": question, "values": given}
     folder = find_either(reference, ctx.params["runs_dir"])
     if not isinstance(folder, RunFolder):
         _answer_remote(ctx, folder, said)

@@ -119,7 +119,7 @@ class KnownFields:
 def _of_review(step: StepSpec) -> Fields:
     option: Fields = {"option": one_of(*step.options)} if step.options else {}
     given = {name: type_of_schema(schema) for name, schema in step.fields.items()}
-    return {**given, **option, "approved": BOOLEAN, "comment": TEXT, "by": TEXT, "at": TEXT}
+    return {**given, **option, "approved": BOOLEAN, "comment": TEXT, "comments": LIST, "by": TEXT, "at": TEXT}
 
 
 def _outcomes(flow: FlowSpec) -> ValueType:

@@ -221,6 +221,7 @@ def _review_asked(event: events.ReviewAsked) -> list[str]:
 @_lines.register
 def _review_answered(event: events.ReviewAnswered) -> list[str]:
     comment = f": {one_line(event.comment, 500)}" if event.comment else ""
+    comment += f" ({plural(len(event.comments), 'comment')} on lines)" if event.comments else ""
     chosen = answer_in_words(event.approved, event.option, event.values)
     return [f"review {event.key}: {chosen} by {one_line(event.by)}{comment}"]
 

@@ -399,7 +399,10 @@ class ReviewAsked(RunEvent):
 
 @dataclass(frozen=True)
 class ReviewAnswered(RunEvent):
-    """``by``: a user's name, ``--yes`` or ``time limit``. ``values``: those of the fields, by name."""
+    """``by``: a user's name, ``--yes`` or ``time limit``. ``values``: those of the fields, by name.
+
+    ``comments``: those on lines.
+    """
 
     key: str
     approved: bool
@@ -407,6 +410,7 @@ class ReviewAnswered(RunEvent):
     by: str
     option: str = ""
     values: dict[str, object] = field(default_factory=dict)
+    comments: list[dict[str, object]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

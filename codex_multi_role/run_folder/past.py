@@ -15,7 +15,15 @@ from pathlib import Path
 
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.run_folder.event_log import read_event_records, read_events, skim_events
-from codex_multi_role.run_folder.events import ReviewAsked, RunEnded, RunEvent, StepStarted, TestsStarted, TurnStarted
+from codex_multi_role.run_folder.events import (
+    ReviewAnswered,
+    ReviewAsked,
+    RunEnded,
+    RunEvent,
+    StepStarted,
+    TestsStarted,
+    TurnStarted,
+)
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
 
@@ -84,6 +92,18 @@ def state_at(folder: RunFolder, point: str) -> str:
         if point == here or (point == START and state):
             return state
     return state if point == NOW else ""
+
+
+def decision_before(folder: RunFolder, key: str) -> str:
+    """The key of the last question that a person answered before the question ``key`` was asked; `START` without."""
+    last = START
+    for event in skim_with_inherited(folder, (ReviewAsked, ReviewAnswered)):
+        match event:
+            case ReviewAsked() if event.key == key:
+                break
+            case ReviewAnswered():
+                last = event.key
+    return last
 
 
 def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], start: Beginning) -> None:

@@ -169,7 +169,8 @@ class Questions:
 def _in_json(answer: Answer) -> str:
     """What was answered, without who and when."""
     given = answer.as_output().items()
-    return json.dumps({name: each for name, each in given if name not in ("by", "at") and each != ""}, default=str)
+    said = {name: each for name, each in given if name not in ("by", "at") and each not in ("", [])}
+    return json.dumps(said, default=str)
 
 
 def _read(path: Path) -> Question | None:

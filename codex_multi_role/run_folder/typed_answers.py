@@ -17,13 +17,36 @@ from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.run_folder.events import now
 
-APPROVE, REJECT, OPTION = "approve", "reject", "option"
-"""Answers after a time limit, besides an option; and the name of the chosen option among the values of an answer."""
+APPROVE, REJECT = "approve", "reject"
+"""Answers after a time limit, besides an option."""
+OPTION, COMMENTS = "option", "comments"
+"""Names among the values of an answer besides those of fields: of the chosen option, and of `COMMENTS_SCHEMA`."""
+BEFORE, AFTER = "before", "after"
+COMMENTS_SCHEMA: Json = {
+    "type": "array",
+    "maxItems": 500,
+    "items": {
+        "type": "object",
+        "required": ["path", "line", "text"],
+        "properties": {
+            "path": {"type": "string", "minLength": 1},
+            "line": {"type": "integer", "minimum": 1},
+            "side": {"enum": [BEFORE, AFTER]},
+            "text": {"type": "string", "pattern": "\\S"},
+            "code": {"type": "string"},
+        },
+        "additionalProperties": False,
+    },
+}
+"""Comments on lines of what changed since the last decision: ``side`` is `AFTER` unless given, ``code`` the line."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``by``: a user's name, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC. ``values``: those of the fields."""
+    """``by``: a user's name, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC. ``values``: those of the fields.
+
+    ``comments``: those on lines, as `COMMENTS_SCHEMA` has them.
+    """
 
     approved: bool
     comment: str
@@ -31,10 +54,17 @@ class Answer:
     at: str
     option: str = ""
     values: Json = field(default_factory=dict)
+    comments: list[Json] = field(default_factory=list)
 
     def as_output(self) -> Json:
         """What templates see of the step: the fields, the option, and the rest of the answer."""
-        own = {"approved": self.approved, "comment": self.comment, "by": self.by, "at": self.at}
+        own = {
+            "approved": self.approved,
+            "comment": self.comment,
+            "by": self.by,
+            "at": self.at,
+            COMMENTS: self.comments,
+        }
         return {**self.values, **({OPTION: self.option} if self.option else {}), **own}
 
 
@@ -81,7 +111,7 @@ AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
 
 
 def answer_of_person(approved: bool, comment: str, values: Mapping[str, object] | None = None) -> Answer:
-    """The answer of this process's user, at the current time. ``values``: of fields, and the ``option``."""
+    """The answer of this process's user, at the current time. ``values``: of fields, the ``option``, ``comments``."""
     return Answer(approved, comment, user_name(), now(), values=dict(values or {}))
 
 
@@ -101,9 +131,12 @@ def complete(question: Question, answer: Answer) -> Answer:
 
     Raises `UsageError`, which names the option or field, if something is missing, unknown or wrong.
     """
+    given = dict(answer.values)
+    comments = _value(question, COMMENTS, COMMENTS_SCHEMA, {COMMENTS: answer.comments, **given})
+    answer = replace(answer, comments=[{"side": AFTER, **each} for each in comments])
+    given.pop(COMMENTS, None)
     if not answer.approved:
         return replace(answer, option="", values={})
-    given = dict(answer.values)
     option = str(given.pop(OPTION, answer.option)).strip() or _default_option(question)
     if option not in (question.options or ("",)):
         raise _wrong_option(question, option)
@@ -114,14 +147,14 @@ def complete(question: Question, answer: Answer) -> Answer:
     return replace(answer, option=option, values=values)
 
 
-def _value(question: Question, name: str, schema: Json, given: Json) -> object:
+def _value(question: Question, name: str, schema: Json, given: Json) -> Any:  # noqa: ANN401 - as the schema says
     if name not in given:
         if "default" in schema:
             return schema["default"]
         raise UsageError(f"{question.key}: {name} is missing", how_to_answer(question))
     value = from_text(given[name], schema) if isinstance(given[name], str) else given[name]
     if problems := schema_problems(value, schema):
-        raise UsageError(f"{question.key}: {name}: {problems[0].removeprefix('$: ')}", how_to_answer(question))
+        raise UsageError(f"{question.key}: {name}{problems[0].removeprefix('$')}", how_to_answer(question))
     return value
 
 
@@ -141,20 +174,39 @@ def at_time_limit(question: Question) -> Answer:
 
 def from_text(text: str, schema: Mapping[str, Any]) -> object:
     """The text itself if the schema allows it, otherwise the JSON value that it is; wrong ones stay texts."""
-    if not schema_problems(text, schema):
-        return text
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    takes_text = not schema_problems(text, schema)
+    meant_as_text = "string" in _types_of(schema) and schema_problems(value, schema)  # such as 12 for a pattern
+    return text if takes_text or meant_as_text else value
 
 
 def describe(name: str, schema: Mapping[str, Any]) -> str:
     """``version (string, 1.0 if left out): What to call it.``"""
-    kind = " or ".join(map(as_typed, schema["enum"])) if "enum" in schema else _type_of(schema)
+    kind = " or ".join(map(as_typed, schema["enum"])) if "enum" in schema else in_words(schema)
     default = f", {as_typed(schema['default'])} if left out" if "default" in schema else ""
     about = f": {schema['description']}" if schema.get("description") else ""
     return f"{name} ({kind}{default}){about}"
+
+
+RULES = {
+    "pattern": "matches {}",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+}
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """``string, at least 3 characters``: the type, and the rules that a person can follow."""
+    return ", ".join([" or ".join(_types_of(schema)), *(RULES[k].format(schema[k]) for k in RULES if k in schema)])
 
 
 def prompts(question: Question) -> list[tuple[str, str]]:
@@ -199,6 +251,6 @@ def _wrong_option(question: Question, option: str) -> UsageError:
     return UsageError(f"{given}{did_you_mean(option, [*question.options])}", how_to_answer(question))
 
 
-def _type_of(schema: Mapping[str, Any]) -> str:
+def _types_of(schema: Mapping[str, Any]) -> list[str]:
     types = schema.get("type", "text")
-    return " or ".join(types) if isinstance(types, list) else str(types)
+    return types if isinstance(types, list) else [str(types)]

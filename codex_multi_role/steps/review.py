@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, Warning, now
-from codex_multi_role.run_folder.typed_answers import accept, at_time_limit
+from codex_multi_role.run_folder.past import decision_before, state_at
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, accept, at_time_limit
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
+from codex_multi_role.workspace.trees import line_of, text_of
 
 BY_OPTION = "--yes"
 
@@ -74,12 +79,20 @@ class _Review:
             self._question = self._questions.settle(self._question.key, self._wait())
         answer = self._question.answer
         assert answer is not None
-        self._run.services.events.publish(
-            ReviewAnswered(
-                self._question.key, answer.approved, answer.comment, answer.by, answer.option, dict(answer.values)
-            ),
-        )
+        answer = replace(answer, comments=self._with_code(answer.comments))
+        said = (answer.approved, answer.comment, answer.by, answer.option, dict(answer.values), answer.comments)
+        self._run.services.events.publish(ReviewAnswered(self._question.key, *said))
         return answer.as_output()
+
+    def _with_code(self, comments: Sequence[Json]) -> list[Json]:
+        """Each with its line as the person saw it, which a turn may change before anybody reads the comment."""
+        if not comments:
+            return []
+        folder, git = self._run.services.folder, self._run.snapshots.repository()
+        points = {AFTER: self._question.key, BEFORE: decision_before(folder, self._question.key)}
+        states = {side: state_at(folder, point) for side, point in points.items()}
+        found = ((each, text_of(git, states[each["side"]], each["path"]) or "") for each in comments)
+        return [{"code": line_of(text, each["line"]), **each} for each, text in found]
 
     def _wait(self) -> Answer:
         """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""

@@ -60,6 +60,11 @@ def text_of(git: Git, tree: str, path: str) -> str | None:
     return found.stdout.decode("utf-8", "replace") if found.returncode == 0 else None
 
 
+def line_of(text: str, number: int) -> str:
+    """The line with that number, from 1; empty if the text has fewer."""
+    return dict(enumerate(text.split("\n"), start=1)).get(number, "")
+
+
 def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
     """All files of ``tree`` by path, in order, including nested repositories."""
     listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]

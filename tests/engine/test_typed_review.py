@@ -13,7 +13,7 @@ from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import console
 from tests.support.reviews import asked
-from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -52,7 +52,8 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     wrong = console("answer", "option=ship", "copies=none", folder=tmp_path)
     assert wrong.returncode == 2
     assert "release.1: copies: 'none' is not of type 'integer'" in wrong.stderr
-    assert "Options: ship, hold. Fields: copies (integer); draft (boolean, false if left out)." in wrong.stderr
+    told = "Options: ship, hold. Fields: copies (integer, at least 1); draft (boolean, false if left out)."
+    assert told in wrong.stderr
     assert asked(team, "release.1")["answer"] is None
     assert "release.1 needs an option" in console("approve", folder=tmp_path).stderr
     shown = console("show", folder=tmp_path)
@@ -64,6 +65,23 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     assert "release.1 is answered: ship (copies: 3, draft: False)." in done.stderr
     assert "review release.1: ship (copies: 3, draft: False) by" in console("watch", folder=tmp_path).stderr
     assert "4 copies" in prompt(team)
+
+
+def test_comments_on_lines_reach_roles_with_the_lines_as_they_were(tmp_path: Path) -> None:
+    steps: list[Record] = [
+        {"ask": "one"},
+        {"id": "look", "review": "Good?", "next": [{"when": "steps.look.approved", "end": "good"}, {"to": "mend"}]},
+        {"id": "mend", "ask": "one", "prompt": "{{ steps.look.comments }}"},
+    ]
+    old, new = {"path": "a.py", "content": "x = 1\ny = 2\n"}, {"path": "a.py", "content": "y = 3\n"}
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=[old]), say(files=[new])]})
+    with_flow(team, {"steps": steps})
+    assert team.run(flow="own").exit_code == 4
+    console("reject", "--comment", "no", "--on", "a.py:2", "why 2?", folder=tmp_path)
+    assert team.resume().exit_code == 0
+    said = {"path": "a.py", "line": 2, "text": "why 2?", "side": "after", "code": "y = 2"}
+    assert "'code': 'y = 2'" in prompt(team) or '"code": "y = 2"' in prompt(team)
+    assert [each["comments"] for each in team.events if each["type"] == "review_answered"] == [[said]]
 
 
 def test_rejection_and_another_option_go_their_own_ways(tmp_path: Path) -> None:

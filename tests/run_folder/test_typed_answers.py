@@ -48,6 +48,8 @@ def test_texts_are_values_of_their_type_and_the_rest_has_its_default() -> None:
         ({"option": "shop"}, '"shop" is not an option of ok.1; did you mean "ship"?'),
         ({"option": "ship", "copies": 1}, "ok.1: version is missing"),
         ({"option": "ship", "version": "one", "copies": 1}, "ok.1: version: 'one' does not match"),
+        ({"option": "ship", "version": "12", "copies": 1}, "ok.1: version: '12' does not match"),
+        ({"option": "ship", "comments": '[{"path": "a"}]'}, "ok.1: comments[0]: 'line' is a required property"),
         ({"option": "ship", "version": "1.2", "copies": "many"}, "ok.1: copies: 'many' is not of type 'integer'"),
         ({"option": "ship", "version": "1.2", "copies": 1, "draft": "perhaps"}, "ok.1: draft: 'perhaps' is not"),
         ({"option": "ship", "version": "1.2", "copys": "1"}, 'ok.1 has no field "copys"; did you mean "copies"?'),
@@ -60,9 +62,11 @@ def test_wrong_values_are_refused_by_name(values: dict[str, object], problem: st
     assert raised.value.hint == how_to_answer(question())
 
 
-def test_rejection_needs_no_values() -> None:
-    found = complete(question(), Answer(False, "no", "somebody", now(), values={"version": "x"}))
+def test_rejection_needs_no_values_and_keeps_comments_on_lines() -> None:
+    on_line = {"path": "a.py", "line": 3, "text": "why?"}
+    found = complete(question(), Answer(False, "no", "somebody", now(), values={"version": "x", "comments": [on_line]}))
     assert (found.option, found.values) == ("", {})
+    assert found.as_output()["comments"] == [{**on_line, "side": "after"}]
 
 
 def test_defaults_answer_only_if_none_is_missing() -> None:
@@ -88,7 +92,7 @@ def test_time_limit_answers_with_the_default(default: str, approved: bool, optio
 def test_each_line_of_a_terminal_is_checked_alone() -> None:
     names = [name for name, _ in prompts(question())]
     assert names == ["option", "version", "copies", "draft", "channel"]
-    assert dict(prompts(question()))["version"] == "version (string): What to call it"
+    assert dict(prompts(question()))["version"] == r"version (string, matches ^\d+\.\d+$): What to call it"
     assert dict(prompts(question()))["draft"] == "draft (boolean, false if left out)"
     assert problem_of(question(), "copies", "0") == "ok.1: copies: 0 is less than the minimum of 1"
     assert problem_of(question(), "option", "").startswith("ok.1 needs an option")

@@ -59,7 +59,7 @@ def answers_of(run_folder: Path) -> list[dict[str, Any]]:
 
 def _of_person(answer: Answer) -> dict[str, Any]:
     """The person's answer; an empty option and empty values are left out, as in older recordings."""
-    said = {"approved": answer.approved, "comment": answer.comment, "option": answer.option, "values": answer.values}
+    said = {name: getattr(answer, name) for name in ("approved", "comment", "option", "values", "comments")}
     return {name: each for name, each in said.items() if each or name in ("approved", "comment")}
 
 
@@ -77,8 +77,8 @@ def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | 
         found = same or [each for each in known if each["question"] == question.question]
         if found:
             said = found[0]
-            option, values = str(said.get("option", "")), said.get("values", {})
-            return Answer(bool(said["approved"]), str(said["comment"]), BY_RECORDING, now(), option, values)
+            more = (str(said.get("option", "")), said.get("values", {}), said.get("comments", []))
+            return Answer(bool(said["approved"]), str(said["comment"]), BY_RECORDING, now(), *more)
         return otherwise(question, is_over) if otherwise is not None else None
 
     return ask
