@@ -11,9 +11,10 @@ from typing import Any
 from markupsafe import Markup
 
 from codex_multi_role.extensions.report.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
+from codex_multi_role.extensions.report.rendering import price
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.story import RUNNING, Note, ReportedTurn, Story, TestRun, in_order
-from codex_multi_role.presentation.wording import compact, cost_in_words, duration, judged, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, duration, judged, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.turn_folder import REUSED
@@ -201,7 +202,9 @@ def _cost(result: dict[str, Any]) -> str:
     both = sum(number for kind in ("input", "output") if isinstance(number := tokens.get(kind), int | float))
     seconds = result.get("seconds")
     words = [duration(seconds)] if isinstance(seconds, int | float) else []
-    return ", ".join([*words, f"{compact(both)} tokens", cost_in_words(Cost.of_turn(result))] if both else words)
+    return ", ".join([*words, f"{compact(both)} tokens", price(Cost.of_turn(result))] if both else words).removesuffix(
+        ", "
+    )
 
 
 def _added(note: Note) -> ReportEntry:

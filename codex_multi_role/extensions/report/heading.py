@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
+from codex_multi_role.extensions.report.rendering import price
 from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import (
     compact,
-    cost_in_words,
     costs_by_step,
     duration,
     moment,
@@ -110,7 +110,8 @@ def _figures(totals: Mapping[str, Any], files: int, story: Story) -> Iterator[tu
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"
     yield compact(totals.get("output_tokens", 0)), "tokens out"
-    yield cost_in_words(Cost.of_totals(totals)), "cost"
+    if cost := price(Cost.of_totals(totals)):
+        yield cost, "cost"
     if totals.get("seconds"):
         yield duration(totals["seconds"]), "worked"
     yield f"{files:,}", "files changed"

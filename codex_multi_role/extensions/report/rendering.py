@@ -37,6 +37,7 @@ from codex_multi_role.presentation.wording import (
     plural,
     verdict,
 )
+from codex_multi_role.run_folder.cost import Cost
 
 TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
 
@@ -44,6 +45,11 @@ TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "ass
 def template(name: str, folder: Path | None = None) -> Template:
     """Return a template, of ``folder`` if it is an extension's; raises jinja2's errors for a mistake in it."""
     return _environment(folder or TEMPLATES).get_template(name)
+
+
+def price(cost: Cost) -> str:
+    """``$1.20``; empty if it is not known, as of models without a price."""
+    return "" if cost.known is None else cost_in_words(cost)
 
 
 def asset(name: str) -> Markup:
@@ -86,8 +92,8 @@ def _environment(folder: Path) -> Environment:
         "line": one_line,
         "duration": duration,
         "compact": compact,
-        "cost": cost_in_words,
-        "costs_by_step": costs_by_step,
+        "cost": price,
+        "costs_by_step": lambda costs: costs_by_step({step: each for step, each in costs.items() if price(each)}),
         "clock": _time_filter(clock),
         "day": _time_filter(lambda at: f"{moment(at):%Y-%m-%d %H:%M}"),
         "machine_time": _time_filter(lambda at: moment(at).astimezone(UTC).isoformat()),

@@ -55,7 +55,7 @@ def create_application(
     """
     starter = RunStarter(runs_dir, roles, is_ending)
     runs, worker_routes = _runs_of(runs_dir, starter, is_ending, shared)
-    run_pages = RunPages(runs, Followers(access.form_secret, is_ending, runs.refresh))
+    run_pages = RunPages(runs, Followers(access.form_secret, is_ending, runs.refresh), access.form_secret)
     first_pages = _FirstPages(runs, roles, access, starter)
     forms = {"/start": first_pages.start, **{f"/runs/{{run}}/{name}": act for name, act in run_pages.forms.items()}}
     application = Starlette(
@@ -64,6 +64,7 @@ def create_application(
             Route("/start", first_pages.start_form),
             *worker_routes,
             Route("/runs/{run}", run_pages.show),
+            Route("/runs/{run}/decide", run_pages.decide),
             Route("/runs/{run}/events", run_pages.events),
             Route("/runs/{run}/report", run_pages.report),
             Route("/runs/{run}/files/{path:path}", run_pages.files),

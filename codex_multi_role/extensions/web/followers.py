@@ -167,6 +167,8 @@ class _Seen:
         payload = {
             "status": snapshot.status,
             "said": run_status(snapshot.status).news,
+            "symbol": run_status(snapshot.status).symbol,
+            "tone": run_status(snapshot.status).tone,
             "lines": lines,
             "parts": [vars(part) for part in parts],
         }

@@ -17,12 +17,25 @@ from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.extensions.web.artifacts import chunks, list_folder, open_file, real_path
+from codex_multi_role.extensions.web.deciding import (
+    ADD,
+    OF_LINES,
+    OF_VALUES,
+    decision_of,
+    field_name,
+    values_of,
+    with_box,
+)
 from codex_multi_role.extensions.web.followers import Followers, TooManyViewers
 from codex_multi_role.extensions.web.forms import Form, in_form_words, page, problem
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.presentation.recorded import open_questions
+from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_folder.folder import SHARED
+from codex_multi_role.run_folder.owner import is_alive
+from codex_multi_role.run_folder.typed_answers import OPTION
 
 PING_SECONDS = 15
 REPORT_POLICY = "; ".join(
@@ -50,8 +63,6 @@ DONE = {
 TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
-OF_VALUES = "value."
-"""The beginning of the names of form fields for an option and for values."""
 VERDICTS = (APPROVE, "reject")
 
 Act = Callable[[RunFolder, Form], str]
@@ -60,8 +71,9 @@ Act = Callable[[RunFolder, Form], str]
 class RunPages:
     """The pages below ``/runs/<id>``."""
 
-    def __init__(self, runs: ServedRuns, followers: Followers) -> None:
+    def __init__(self, runs: ServedRuns, followers: Followers, form_secret: str) -> None:
         self._runs = runs
+        self._form_secret = form_secret
         self._followers = followers
 
     async def show(self, request: Request) -> Response:
@@ -70,6 +82,32 @@ class RunPages:
         if folder is None:
             return await run_in_threadpool(self._redirect_to_run, request.path_params["run"])
         return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
+
+    async def decide(self, request: Request) -> Response:
+        """Show a question of the run with what the decision needs: the one that ``?question=`` names, or the first."""
+        folder = await run_in_threadpool(self._folder, request)
+        if folder is None:
+            return _no_run()
+        asked = request.query_params.get("question", "")
+        return await run_in_threadpool(self._decision, folder, {"question": asked})
+
+    def _decision(self, folder: RunFolder, sent: Form, *, wrong: str = "", hint: str = "") -> Response:
+        self._runs.refresh(folder)
+        pending = open_questions(folder, folder.record())
+        key = sent.get("question", "")
+        question = next((each for each in pending if each.key == key or not key), None)
+        if question is None:
+            if wrong:
+                return problem(409, wrong, hint)
+            return RedirectResponse(f"/runs/{folder.run_id}", 303)  # it was answered, or the run is over
+        if ADD in sent:
+            sent = with_box(sent)
+        decision = decision_of(folder, question, pending, sent)
+        values = {"run_id": folder.run_id, "record": folder.record(), "decision": decision, "name_of": field_name}
+        values |= {"form_secret": self._form_secret, "has_workers": self._runs.has_workers}
+        wrong, hint = wrong.removeprefix(f"{question.key}: "), "" if decision.fields else hint
+        values |= {"goes_on": is_alive(folder) or SHARED in folder.record(), "of_values": OF_VALUES, "on": OF_LINES}
+        return page("decision.html", 409 if wrong else 200, **values, wrong=wrong, hint=hint)
 
     async def events(self, request: Request) -> Response:
         """Stream what is new after ``Last-Event-ID`` or ``?after=`` as server-sent events."""
@@ -130,9 +168,14 @@ class RunPages:
         if folder is None:
             return _no_run()
         try:
+            if ADD in form:
+                return await run_in_threadpool(self._decision, folder, form)
             done = await run_in_threadpool(act, folder, form)
         except CodexMultiRoleError as error:
             wrong, hint = in_form_words(str(error)), in_form_words(error.hint)
+            if act == self._answer and not isinstance(error, RunNotStarted):
+                form.pop(ADD, None)
+                return await run_in_threadpool(partial(self._decision, folder, form, wrong=wrong, hint=hint))
             return await self._page(folder, 409, wrong=wrong, hint=hint)
         return RedirectResponse(f"/runs/{folder.run_id}?done={done}", 303)
 
@@ -167,14 +210,15 @@ class RunPages:
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
-        if form.get("verdict") not in VERDICTS:
+        chosen = f"{OF_VALUES}{OPTION}" in form  # its button
+        if not chosen and form.get("verdict") not in VERDICTS:
             raise UsageError("No answer was chosen", "Approve or reject.")
-        approved, comment = form["verdict"] == APPROVE, form.get("comment", "").strip()
+        approved, comment = chosen or form["verdict"] == APPROVE, form.get("comment", "").strip()
         question = form.get("question", "")
         if not approved and not comment:
             raise UsageError("A rejection needs a comment", "Give the reason; the roles may read it.")
-        sent = {name.removeprefix(OF_VALUES): text for name, text in form.items() if name.startswith(OF_VALUES)}
-        values = {name: text for name, text in sent.items() if text} if approved else {}
+        asked = Questions(folder.path).find(question)
+        values = values_of(asked, form) if asked is not None else {}
         answered = self._runs.answer(folder, approved=approved, comment=comment, question=question, values=values)
         if form.get("go_on"):
             try:

@@ -54,17 +54,24 @@ def test_options_and_fields_have_inputs_and_wrong_values_are_refused(asking: Run
     fields = {"copies": whole, "draft": {"type": "boolean", "default": False}}
     asked_at = "2026-01-31T10:15:00.000+00:00"
     Questions(asking.path).ask(Question("to.1", "Which?", "", asked_at, None, None, options=["a", "b"], fields=fields))
-    shown = visitor(asking).get("/runs/first").text
-    assert '<select id="option-to.1" name="value.option">' in shown
-    assert 'name="value.copies"' in shown
+    shown = visitor(asking).get("/runs/first/decide?question=to.1").text
+    assert '<button name="value.option" value="a">a</button>' in shown
+    assert "How many · integer" in shown
     assert "<option selected>false</option>" in shown
-    sent = form(question="to.1", verdict="approve") | {"value.option": "b", "value.copies": "x", "value.draft": "true"}
+    sent = form(question="to.1", comment="so <b>") | {"value.option": "b", "value.copies": "x", "value.draft": "true"}
+    boxed = visitor(asking).post("/runs/first/answer", data={**sent, "add": "after:3:a <b>.py"}).text
+    assert '<textarea id="on.after:3:a &lt;b&gt;.py"' in boxed
+    assert "so &lt;b&gt;</textarea>" in boxed
     refused = visitor(asking).post("/runs/first/answer", data=sent)
     assert (refused.status_code, "copies: &#39;x&#39; is not of type" in refused.text) == (409, True)
-    visitor(asking).post("/runs/first/answer", data={**sent, "value.copies": "2"})
+    assert "so &lt;b&gt;</textarea>" in refused.text
+    on_line = {"on.after:3:a <b>.py": "why?", "on.after:4:b.py": " "}
+    visitor(asking).post("/runs/first/answer", data={**sent, "value.copies": "2", **on_line})
     answer = Questions(asking.path).asked()[-1].answer
     assert answer is not None
     assert (answer.option, answer.values) == ("b", {"copies": 2, "draft": True})
+    assert answer.comments == [{"path": "a <b>.py", "line": 3, "side": "after", "text": "why?"}]
+    assert visitor(asking).get("/runs/first/decide?question=to.1").headers["location"] == "/runs/first"
 
 
 def test_missing_report_page_shows_command_to_create_it(asking: RunFolder) -> None:

@@ -205,10 +205,12 @@ def test_answer_resumes_parked_run_and_is_accepted_once(team: TeamFolder, monkey
     page = f"/runs/{run.run_id}"
     with served(team.folder, **QUICK) as server:
         assert server.client.get("/runs/latest").headers["location"] == page
-        refused = server.post(f"{page}/answer", page, question="ok.1", verdict="reject", comment=" ")
+        refused = server.post(f"{page}/answer", f"{page}/decide", question="ok.1", verdict="reject", comment=" ")
         assert (refused.status_code, "A rejection needs a comment" in refused.text) == (409, True)
         stream = server.news(f"{page}/events")
-        done = server.post(f"{page}/answer", page, question="ok.1", verdict="approve", comment="good", go_on="yes")
+        done = server.post(
+            f"{page}/answer", f"{page}/decide", question="ok.1", verdict="approve", comment="good", go_on="yes"
+        )
         assert done.headers["location"] == f"{page}?done=approved"
         assert "succeeded" in (news["status"] for _, news in stream)
         again = server.client.post(f"{page}/answer", data={"form_secret": "x"})

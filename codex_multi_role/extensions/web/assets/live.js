@@ -83,7 +83,8 @@ function followRun(log) {
     if (news.status !== status) {
       status = news.status;
       connection.textContent = LIVING.includes(status) ? "live" : "";
-      document.title = status === "waiting" ? `(?) ${title}` : title;
+      document.title = title.replace(/^\S+/, news.symbol);
+      document.getElementById("icon").href = `/static/icon-${news.tone || "idle"}.svg`;
       announce.textContent = news.said;
     }
     tick();
@@ -128,6 +129,33 @@ function reloadList(list) {
     }
   }, Number(list.dataset.reload) * 1000);
 }
+
+// A comment on a line of a diff gets its place at once; without this, the server answers with it.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[name=add]");
+  const fields = ["side", "line", "path"].map((part) => document.querySelector(`[name="chosen.${part}"]`));
+  if (!button || (button.value === "chosen" && !fields[1].value)) return;
+  const place = button.value === "chosen" ? fields.map((each) => each.value).join(":") : button.value;
+  const line = [...document.querySelectorAll(".no button")].find((each) => each.value === place);
+  const known = document.getElementById(`on.${place}`);
+  if (!line && !known) return; // a line that is not shown: the server makes its place
+  event.preventDefault();
+  if (!known) {
+    const row = document.createElement("tr");
+    row.className = "boxed";
+    const [side, number, ...path] = place.split(":");
+    const label = Object.assign(document.createElement("label"), { htmlFor: `on.${place}`, textContent: `${path.join(":")}, ${side === "after" ? "line" : "old line"} ${number}` });
+    const text = Object.assign(document.createElement("textarea"), { id: `on.${place}`, name: `on.${place}`, rows: 2, maxLength: 20000 });
+    text.setAttribute("form", "decision");
+    const box = Object.assign(document.createElement("div"), { className: "on-line" });
+    const cell = Object.assign(document.createElement("td"), { colSpan: 3 });
+    box.append(label, text);
+    cell.append(box);
+    row.append(cell);
+    line.closest("tr").after(row);
+  }
+  document.getElementById(`on.${place}`).focus();
+});
 
 // A form that was sent does nothing more when its button is pressed again.
 document.addEventListener("submit", (event) => {

@@ -1,0 +1,259 @@
+"""What a person needs for a decision: what changed since the last one, who did it, how the tests are, and the form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from codex_multi_role.cli.flow_explanation import worst_case_words
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.extensions.web.diff_view import DiffFile, DiffLine, diff_files
+from codex_multi_role.extensions.web.forms import Form
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
+from codex_multi_role.presentation.recorded import changes_of, read_tests, read_turns, totals_now
+from codex_multi_role.presentation.wording import failed_tests, one_line, verdict, verdict_before
+from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.run_folder import Question, RunFolder, TurnFolder, skim_with_inherited
+from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.events import BaselineMeasured, ReviewAnswered, ReviewAsked, TurnStarted
+from codex_multi_role.run_folder.past import START, decision_before
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, problem_of
+from codex_multi_role.run_options import RunOptions
+
+OF_VALUES, OF_LINES, ADD, CHOSEN = "value.", "on.", "add", "chosen"
+"""Form fields: beginnings of the names for values and for comments on lines; the button for another comment, and its
+value if the fields below `CHOSEN` name the line."""
+_PLACE = re.compile(rf"({BEFORE}|{AFTER}):([1-9][0-9]{{0,8}}):(.+)", re.DOTALL)
+LONGEST_CHIP = 60
+
+
+@dataclass(frozen=True)
+class TurnSince:
+    """``chips``: short values of its answer, such as a reviewer's verdict."""
+
+    role: str
+    number: int
+    summary: str
+    chips: list[str]
+    files: list[str]
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class AnswerField:
+    """``kind``: ``choice``, ``lines``, ``json`` or ``text``; ``about``: its schema in words."""
+
+    name: str
+    kind: str
+    value: str
+    about: str
+    choices: list[str] = field(default_factory=list)
+    required: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``since``: the key of the decision before, empty for the first; ``unseen``: why there are no changes to show."""
+
+    question: Question
+    since: str
+    files: list[DiffFile]
+    unseen: str
+    turns: list[TurnSince]
+    tests: str
+    failed: str
+    tests_before: str
+    spent: Cost
+    at_most: str
+    earlier: list[dict[str, object]]
+    fields: list[AnswerField]
+    sent: Form
+    others: list[Question]
+
+    @property
+    def comment(self) -> str:
+        return self.sent.get("comment", "")
+
+    @cached_property
+    def boxes(self) -> dict[str, dict[str, Any]]:
+        """The comments on lines, and the places for one, by the name of the form field."""
+        return dict(_comments(self.sent))
+
+    @cached_property
+    def elsewhere(self) -> dict[str, dict[str, Any]]:
+        """Those on lines that the page does not show."""
+        lines = ((file.path, line) for file in self.files for _, hunk in file.hunks for line in hunk)
+        shown = {f"{OF_LINES}{field_name(path, line)}" for path, line in lines}
+        return {name: each for name, each in self.boxes.items() if name not in shown}
+
+    @property
+    def added(self) -> int:
+        return sum(each.change.added or 0 for each in self.files)
+
+    @property
+    def removed(self) -> int:
+        return sum(each.change.removed or 0 for each in self.files)
+
+
+def field_name(path: str, line: DiffLine) -> str:
+    side, number = line.place
+    return f"{side}:{number}:{path}"
+
+
+def decision_of(folder: RunFolder, question: Question, pending: list[Question], sent: Form) -> Decision:
+    """Read what the decision needs; ``sent``: the form as it was sent before. Raises `StorageError`."""
+    record = folder.record()
+    since = decision_before(folder, question.key)
+    turns = list(_turns_since(folder, since, question.key))
+    files, unseen = _files(folder, since, question.key, turns)
+    tests = read_tests(folder)
+    told = list(skim_with_inherited(folder, (BaselineMeasured, ReviewAnswered)))
+    baseline = [each for each in told if isinstance(each, BaselineMeasured)]
+    earlier = [each.comments for each in told if isinstance(each, ReviewAnswered) and each.key == since]
+    return Decision(
+        question=question,
+        since="" if since == START else since,
+        files=files,
+        unseen=unseen,
+        turns=turns,
+        tests=verdict(tests[-1]) if tests else "",
+        failed=failed_tests(tests[-1]) if tests else "",
+        tests_before=verdict_before(vars(baseline[-1])) if baseline else "",
+        spent=Cost.of_totals(totals_now(folder, record)),
+        at_most=_at_most(folder, record),
+        earlier=earlier[-1] if earlier else [],
+        fields=[_field(question, name, sent) for name in question.fields],
+        sent=sent,
+        others=[each for each in pending if each.key != question.key],
+    )
+
+
+def values_of(question: Question, sent: Form) -> dict[str, Any]:
+    """The option, the fields and the comments on lines that a form has; what is empty is left out."""
+    values: dict[str, Any] = {
+        name.removeprefix(OF_VALUES): text for name, text in sent.items() if name.startswith(OF_VALUES) and text
+    }
+    for name, schema in question.fields.items():
+        if name in values and _kind(schema) == "lines":
+            values[name] = _items(values[name])
+    comments = [each for _, each in _comments(sent) if each["text"]]
+    return {**values, **({COMMENTS: comments} if comments else {})}
+
+
+def with_box(sent: Form) -> Form:
+    """The form with place for a comment on the line that its button ``add`` names, or the fields beside it.
+
+    Raises `UsageError` if they name no line.
+    """
+    name = sent.get(ADD, "")
+    if name == CHOSEN:
+        name = ":".join(sent.get(f"{CHOSEN}.{part}", "").strip() for part in ("side", "line", "path"))
+    if not _PLACE.fullmatch(name):
+        raise UsageError("A comment needs a line", "Choose a file, and give the number of one of its lines.")
+    return {f"{OF_LINES}{name}": "", **sent}
+
+
+def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What was written on lines, by the name of its form field."""
+    for name, text in sent.items():
+        found = _PLACE.fullmatch(name.removeprefix(OF_LINES)) if name.startswith(OF_LINES) else None
+        if found is not None:
+            yield name, {"path": found[3], "line": int(found[2]), "side": found[1], "text": text.strip()}
+
+
+def _files(folder: RunFolder, since: str, key: str, turns: list[TurnSince]) -> tuple[list[DiffFile], str]:
+    writers: dict[str, list[str]] = {}
+    for turn in turns:
+        for path in turn.files:
+            writers.setdefault(path, []).append(f"{turn.role} {turn.number}")
+    try:
+        return diff_files(changes_of(folder, since, key), folder.redact, writers), ""
+    except CodexMultiRoleError as error:
+        return [], one_line(str(error), 300)
+
+
+def _turns_since(folder: RunFolder, since: str, key: str) -> Iterator[TurnSince]:
+    """The turns between two questions, in order, each with what it left."""
+    began: list[tuple[str, int]] = []
+    for event in skim_with_inherited(folder, (ReviewAsked, ReviewAnswered, TurnStarted)):
+        match event:
+            case ReviewAnswered() if event.key == since:
+                began.clear()
+            case ReviewAsked() if event.key == key:
+                break
+            case TurnStarted():
+                began.append((event.role, event.turn))
+    wanted = set(began)
+    for turn in read_turns(folder, began):
+        if (turn["role"], turn["turn"]) in wanted:
+            left = TurnFolder.of(folder, turn["role"], turn["turn"])
+            written = (file["path"] for file in left.files() if file["status"] == "WROTE")
+            files = [*dict.fromkeys([*map(str, turn.get("changed_paths") or ()), *written])]
+            handoff = read_object(left.path / "handoff.json")
+            words = one_line(folder.redact(str(turn["summary"] or turn.get("reason") or "")), 300)
+            yield TurnSince(turn["role"], turn["turn"], words, _chips(folder, handoff), files, Cost.of_turn(turn))
+
+
+def _chips(folder: RunFolder, handoff: Mapping[str, Any]) -> list[str]:
+    short = {name: each for name, each in handoff.items() if isinstance(each, bool | int | float | str)}
+    words = (
+        f"{name.replace('_', ' ')}: {json.dumps(each) if isinstance(each, bool) else each}"
+        for name, each in short.items()
+        if name != "summary" and len(str(each)) <= LONGEST_CHIP
+    )
+    return [one_line(folder.redact(each)) for each in words][:5]
+
+
+def _at_most(folder: RunFolder, record: Mapping[str, Any]) -> str:
+    """The worst case of the whole run, by the definitions that it kept; empty if they cannot be read."""
+    try:
+        options = RunOptions.from_record(dict(record["options"]))
+        source = folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))
+        flows, catalog = load_flow_and_called(str(record["flow"]), load_catalog(source))
+        return worst_case_words(flows, str(record["flow"]), catalog, options)
+    except (CodexMultiRoleError, OSError, LookupError, TypeError, ValueError):
+        return ""
+
+
+def _field(question: Question, name: str, sent: Form) -> AnswerField:
+    schema = question.fields[name]
+    kind = _kind(schema)
+    was_sent = f"{OF_VALUES}{name}" in sent and ADD not in sent
+    value = sent.get(f"{OF_VALUES}{name}", _typed(schema["default"], kind) if "default" in schema else "")
+    text = json.dumps(_items(value)) if kind == "lines" else value
+    about = " · ".join(filter(None, (str(schema.get("description") or ""), in_words(schema))))
+    problem = problem_of(question, name, text).partition(f"{name}")[2].lstrip(": ") if was_sent else ""
+    return AnswerField(
+        name=name,
+        kind=kind,
+        value=value,
+        about=f"{about}, one per line" if kind == "lines" else about,
+        choices=[_typed(each, "json") for each in schema.get("enum", [True, False])] if kind == "choice" else [],
+        required="default" not in schema,
+        problem=problem,
+    )
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema or schema.get("type") == "boolean":
+        return "choice"
+    if schema.get("type") == "array" and (schema.get("items") or {}).get("type") == "string":
+        return "lines"
+    return "json" if schema.get("type") in ("array", "object") else "text"
+
+
+def _items(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _typed(value: object, kind: str) -> str:
+    if isinstance(value, str):
+        return value
+    if kind == "lines" and isinstance(value, list):
+        return "\n".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, list | dict) else None)
