@@ -102,13 +102,36 @@ class ValueNote(NamedTuple):
     compared: tuple[object, ...] = ()
 
 
+class Operation(NamedTuple):
+    """A comparison or a sum as it is written, and what is known of both sides.
+
+    ``is_turned``: a constant is compared with something, not the reverse.
+    """
+
+    sign: str
+    left: str
+    right: str
+    is_turned: bool
+    of_left: ValueType
+    of_right: ValueType
+
+
+class UnknownField(NamedTuple):
+    """A field ``name`` of a value that can only have those of its ``type``. ``owner``: the value, as it is written."""
+
+    owner: str
+    name: str
+    type: ValueType
+
+
 @dataclass
 class Exploration:
     """One evaluation. It decides, for one name always the same way, first as ``given``, then always as ``further``.
 
     ``decides``: what it decides by matters for the flow, not only for a text. ``made``: its decisions; ``rules`` what
     some of them are about, ``asked`` the values of which it decided whether they are given. ``walked``: the elements
-    that it walked through. ``failure``: why it has no ``value``.
+    that it walked through. ``operations``: the comparisons and sums that it made, by their numbers in the template.
+    ``is_vague``: a known value stood for an unknown one, such as 2 for a length. ``failure``: why it has no ``value``.
     """
 
     given: tuple[bool, ...] = ()
@@ -119,7 +142,9 @@ class Exploration:
     asked: dict[str, NotedPath] = field(default_factory=dict)
     notes: dict[ValueNote, None] = field(default_factory=dict)
     walked: set[NotedPath] = field(default_factory=set)
-    has_iterated: bool = False
+    operations: dict[int, Operation] = field(default_factory=dict)
+    unknown_fields: dict[str, UnknownField] = field(default_factory=dict)
+    is_vague: bool = False
     is_silent: bool = False
     walks: ValueUse = ValueUse.WALKED
     filtered: object = None
@@ -134,6 +159,12 @@ class Exploration:
             self.made[name] = self.given[number] if number < len(self.given) else self.further
         return self.made[name]
 
+    def note_operation(self, number: int, made: Operation) -> None:
+        """Note an operation, whose sides may have other values each time."""
+        before = self.operations.get(number, made)
+        one, other = before.of_left | made.of_left, before.of_right | made.of_right
+        self.operations[number] = made._replace(of_left=one, of_right=other)
+
     def run(self, evaluate: Callable[[], T]) -> T:
         token = _current.set(self)
         try:
@@ -147,6 +178,10 @@ _current: ContextVar[Exploration | None] = ContextVar("exploration", default=Non
 
 def now() -> Exploration:
     return _current.get(None) or Exploration()
+
+
+def is_exploring() -> bool:
+    return _current.get(None) is not None
 
 
 @contextmanager

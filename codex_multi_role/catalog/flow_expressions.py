@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -17,11 +17,16 @@ _MARKS = ("{{", "{%", "{#")
 
 def has_expressions(value: object) -> bool:
     """Whether rendering could change ``value``, including items of lists and mappings."""
+    return any(mark in text for text, _ in texts_in(value) for mark in _MARKS)
+
+
+def texts_in(value: object, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The texts in ``value``, also inside of lists and mappings, each with the keys that lead to it."""
     if isinstance(value, str):
-        return any(mark in value for mark in _MARKS)
-    if isinstance(value, Mapping):
-        return any(has_expressions(item) for item in value.values())
-    return isinstance(value, list | tuple) and any(has_expressions(item) for item in value)
+        yield value, keys
+    elif isinstance(value, Mapping | list | tuple):
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from texts_in(each, (*keys, key))
 
 
 @lru_cache(maxsize=1024)
@@ -57,6 +62,19 @@ def name_or_constant(node: nodes.Node) -> object:
             parts = name_or_constant(owner)
             return (*parts, key) if isinstance(parts, tuple) else None
     return None
+
+
+def written(part: nodes.Node) -> str:
+    """An expression as messages show it."""
+    from jinja2 import nodes
+
+    match part:
+        case nodes.List(items=items) | nodes.Tuple(items=items):
+            return f"[{', '.join(map(written, items))}]"
+        case nodes.Filter(node=nodes.Expr() as filtered, name=name):
+            return f"{written(filtered)} | {name}"
+    named = name_or_constant(part)
+    return ".".join(map(str, named)) if isinstance(named, tuple) else "…" if named is None else repr(named)
 
 
 @lru_cache(maxsize=1024)

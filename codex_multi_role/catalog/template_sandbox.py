@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import wraps
-from operator import attrgetter
+from itertools import count
+from operator import attrgetter, eq, ge, gt, le, lt, ne
 from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -16,7 +17,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from codex_multi_role.catalog.unknown_values import UnknownValue, absorbed
+from codex_multi_role.catalog.flow_expressions import written
+from codex_multi_role.catalog.unknown_values import Placeholder, UnknownValue, absorbed, note_operation
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUE_CHARACTERS = 16 * MAX_CHARACTERS
@@ -42,15 +44,29 @@ class _Method(StrictUndefined):
 
 
 class _OwnOperators(CodeGenerator):
-    """``~`` joins its operands as a text shows them, and ``in`` accepts unknown values."""
+    """``~`` joins its operands as a text shows them; comparisons and sums go through `TemplateSandbox.operation`."""
 
-    def visit_Operand(self, node: nodes.Operand, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
-        if node.op not in ("in", "notin"):
-            super().visit_Operand(node, frame)
-            return
-        self.write(" in " if node.op == "in" else " not in ")
-        self.write("environment.container(")
-        self.visit(node.expr, frame)
+    numbers = count()
+    """Tell the operations of all templates apart."""
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
+        """The middle of ``a < b < c`` is evaluated twice, which changes nothing."""
+        left = node.expr
+        for number, operand in enumerate(node.ops):
+            self.write(" and " if number else "(")
+            self._operation(operand.op, left, operand.expr, frame)
+            left = operand.expr
+        self.write(")")
+
+    def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
+        self._operation("add", node.left, node.right, frame)
+
+    def _operation(self, sign: str, left: nodes.Expr, right: nodes.Expr, frame: Frame) -> None:
+        shown = (sign, written(left), written(right), isinstance(left, nodes.Const))
+        self.write(f"environment.operation({next(self.numbers)}, {shown!r}, ")
+        self.visit(left, frame)
+        self.write(", ")
+        self.visit(right, frame)
         self.write(")")
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
@@ -81,9 +97,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         tests: dict[str, Any] = {**self.tests, "in": _is_in}
         self.tests = {name: _with_unknown(name, each, attrgetter("_tested")) for name, each in tests.items()}
 
-    @staticmethod
-    def container(value: object) -> object:
-        return _Container(value)
+    def operation(self, number: int, shown: tuple[str, str, str, bool], left: object, right: object) -> object:
+        """A comparison or a sum, as an `Operation` begins. ``number``: which of all templates."""
+        note_operation(number, shown, left, right)
+        return self.call_binop(None, "+", left, right) if shown[0] == "add" else _COMPARISONS[shown[0]](left, right)
 
     @staticmethod
     def concatenated(parts: Iterable[object]) -> str:
@@ -92,7 +109,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         """Refuse ``"x".ljust(10**9)``."""
         function = function.function if isinstance(function, _Method) else function
-        if isinstance(function, UnknownValue):
+        if isinstance(function, Placeholder):
             return function(*arguments, **named)
         name = getattr(function, "__name__", "")
         if name in _WIDENING_METHODS:
@@ -121,8 +138,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """A mapping's keys take precedence over its methods: ``steps.plan.items`` is what the step said."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
-        if isinstance(obj, UnknownValue) and not attribute.startswith("_"):  # nothing of it is unsafe
-            return obj[attribute]
+        if isinstance(obj, Placeholder) and not attribute.startswith("_"):  # nothing of it is unsafe
+            return obj._part(attribute)
         return self._value(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - as Jinja2 declares it
@@ -132,7 +149,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def _value(obj: object, name: object, found: Any) -> Any:  # noqa: ANN401 - whatever was found
-        if not callable(found) or isinstance(found, Undefined | UnknownValue):
+        if not callable(found) or isinstance(found, Undefined | Placeholder):
             return found
         method = _Method(obj=obj, name=str(name))
         method.function = found
@@ -185,7 +202,7 @@ def plain(value: object, budget: _Budget | None = None) -> Any:  # noqa: ANN401 
     """``value`` as JSON-shaped data that can be recorded. Raises for undefined values and for other objects."""
     budget = _Budget(MAX_VALUE_CHARACTERS) if budget is None else budget
     budget.take(value)
-    if isinstance(value, UnknownValue):
+    if isinstance(value, Placeholder):
         return value
     if isinstance(value, Undefined):
         str(value)  # a StrictUndefined explains itself by raising
@@ -206,7 +223,7 @@ def text_of(value: object) -> str:
     A choice without ``else`` (``{{ "," if more }}``) is an empty text. Raises like `plain`, also for more than a prompt
     can hold.
     """
-    if isinstance(value, Undefined | UnknownValue):
+    if isinstance(value, Undefined | Placeholder):
         return str(value)
     known = plain(value, _Budget(MAX_CHARACTERS))
     if isinstance(known, str) or (isinstance(known, int | float) and not isinstance(known, bool)):
@@ -221,27 +238,27 @@ def _with_unknown(name: str, function: Callable[..., Any], unknown: Callable[...
     @wraps(function)
     def extended(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         value = arguments[position]
-        if isinstance(value, UnknownValue):
+        if isinstance(value, Placeholder):
             return unknown(value)(name, function, arguments, named)
         return function(*arguments, **named)
 
     return extended
 
 
-def _is_in(value: object, container: object) -> bool:
-    return value in _Container(container)
+def _is_in(value: object, container: Any) -> bool:  # noqa: ANN401
+    return value._within(container) if isinstance(value, UnknownValue) else value in container
 
 
-class _Container:
-    """The right side of ``in``."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any) -> None:  # noqa: ANN401
-        self._value = value
-
-    def __contains__(self, part: object) -> bool:
-        return part._within(self._value) if isinstance(part, UnknownValue) else part in self._value
+_COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
+    "eq": eq,
+    "ne": ne,
+    "lt": lt,
+    "lteq": le,
+    "gt": gt,
+    "gteq": ge,
+    "in": _is_in,
+    "notin": lambda value, container: not _is_in(value, container),
+}
 
 
 def _as_json(value: object, indent: int | None = None) -> str:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import truediv
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
-    local_names,
-    paths_of,
     sandbox,
+    texts_in,
     whole_expression,
 )
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.value_types import ANY, Fields
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.environment import TemplateExpression
 
-NO_NAME = re.compile(r"\W")
 MAX_CACHED = 512
 """More than the texts of any shipped flow and its playbook, which one process may load again and again."""
 
@@ -85,41 +81,28 @@ def _inside(where: Place | str, part: int | str) -> Place | str:
     return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{part}"
 
 
-Judge = Callable[[str, Fields], Iterable[tuple[str, str]]]
-"""Message and hint for each problem of a text with the values that names of these types have."""
-
-
-def no_judge(text: str, types: Fields) -> Iterable[tuple[str, str]]:
-    """`Judge` that finds nothing."""
-    return ()
-
-
-def check_template(text: object, where: Place, types: Fields | None = None, judge: Judge = no_judge) -> None:
-    """Raise ``DefinitionError`` for a syntax error and, given the ``types`` of the available names, for unknown ones.
-
-    So are the problems that ``judge`` finds. Lists and mappings are checked inside. All mistakes are reported.
-    """
-    if isinstance(text, str):
-        if has_expressions(text):
-            with _problems_at(where):
-                _template(text)
-                _check_text(text, where, types, judge)
-        return
+def check_template(text: object, where: Place) -> None:
+    """Raise one ``DefinitionError`` for the syntax errors in ``text``, also inside of lists and mappings."""
     problems = Problems()
-    inner = text.items() if isinstance(text, Mapping) else enumerate(text) if isinstance(text, list | tuple) else ()
-    for key, value in inner:
-        with problems.collected():
-            check_template(value, where / key, types, judge)
+    for template, place in templates_in(text, where):
+        with problems.collected(), _problems_at(place):
+            _template(template)
     problems.raise_found()
 
 
-def check_expression(expression: str, where: Place, types: Fields | None = None, judge: Judge = no_judge) -> None:
+def check_expression(expression: str, where: Place) -> None:
     """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
         raise where.error("a condition must not contain {{ }}", "Write the bare expression.")
     with _problems_at(where):
         _expression(expression)
-        _check_text(f"{{{{ {expression} }}}}", where, types, judge)
+
+
+def templates_in(value: object, place: Place) -> Iterator[tuple[str, Place]]:
+    """The texts with expressions in ``value``, also inside of lists and mappings, each with its place."""
+    for text, keys in texts_in(value):
+        if has_expressions(text):
+            yield text, reduce(truediv, keys, place)
 
 
 def value_of(expression: str, context: Mapping[str, object]) -> object:
@@ -155,51 +138,6 @@ def value_of_text(text: str, context: Mapping[str, object]) -> object:
     return "".join(parts)
 
 
-def _check_text(text: str, where: Place, types: Fields | None, judge: Judge) -> None:
-    if types is None:
-        return
-    problems = Problems()
-    undeclared, local, paths = _used_names(text)
-    for owner, name in _misread_ids(text, paths, types):
-        hint = f"Write {owner}['{name}'], or call it {re.sub(NO_NAME, '_', name)}."
-        raise where.error(f"a template reads {owner}.{name} as several names", hint)
-    for name in sorted(undeclared - types.keys()):
-        with problems.collected():
-            raise where.unknown("template name", name, types)
-    given = {name: types[name] for name in undeclared - local if name in types}
-    for path in paths:
-        with problems.collected():
-            _check_path(path, where, given)
-    for message, hint in judge(text, given):
-        with problems.collected():
-            raise where.error(message, hint)
-    problems.raise_found()
-
-
-def _misread_ids(text: str, paths: Sequence[Sequence[str]], types: Fields) -> Iterator[tuple[str, str]]:
-    """The steps and roles whose names are written after a dot although they have more than letters: ``steps.a-b``."""
-    for owner in ("steps", "roles"):
-        known = types.get(owner, ANY).fields
-        for name in known:
-            first, *more = re.split(NO_NAME, name)
-            is_read = any(tuple(path[:2]) == (owner, first) for path in paths)
-            if more and is_read and first not in known and f"{owner}.{name}" in text:
-                yield owner, name
-
-
-def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:
-    """Raise ``DefinitionError`` for the first attribute of ``path`` that what stands before it cannot have."""
-    known = types.get(path[0], ANY)
-    for index, attribute in enumerate(path[1:], 1):
-        if attribute not in known.fields and not known.is_open:
-            kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
-            message, hint = no_such(kind, attribute, known.fields)
-            nested = (name for name, each in known.fields.items() if attribute in each.fields and index > 1)
-            meant = [f"Write {'.'.join((*path[:index], name, attribute))}." for name in nested][:1]
-            raise where.error(f"{owner}{message}", " ".join([*meant, hint]))
-        known = known.fields.get(attribute, ANY)
-
-
 @contextmanager
 def _problems_at(where: Place | str, text: str = "", context: Mapping[str, object] | None = None) -> Iterator[None]:
     """A template may call anything and so raise any exception; each becomes a mistake of the template.
@@ -215,13 +153,12 @@ def _problems_at(where: Place | str, text: str = "", context: Mapping[str, objec
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
-    """The names from outside that ``text`` uses, those it also sets itself, and the paths of attributes in it."""
+def names_from_outside(text: str) -> frozenset[str]:
+    """The names that ``text`` uses and does not set itself."""
     from jinja2 import meta
 
     syntax = sandbox().parse(text)  # not the shared one: looking for names folds constants in it
-    undeclared = meta.find_undeclared_variables(syntax) - sandbox().globals.keys()
-    return undeclared, set(local_names(syntax)), list(paths_of(text))
+    return frozenset(meta.find_undeclared_variables(syntax) - sandbox().globals.keys())
 
 
 @lru_cache(maxsize=MAX_CACHED)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import reduce
+from operator import or_
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError
@@ -17,15 +20,18 @@ from codex_multi_role.catalog.explorations import (
     TEXT_METHODS,
     Exploration,
     NotedPath,
+    Operation,
     Rule,
+    UnknownField,
     ValueNote,
     ValueUse,
     explore,
+    is_exploring,
     now,
     operand_use,
 )
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.reading.value_types import kind_of
+from codex_multi_role.reading.value_types import ANY, BOOLEAN, LIST, NUMBER, TEXT, ValueType
 
 T = TypeVar("T")
 MAX_TRIES = 64
@@ -56,13 +62,21 @@ class Element:
         return f"{OF_ELEMENT}{self.number}"
 
 
-class UnknownValue:
-    """``path``: empty for what templates make of values. ``kind``: its JSON type. ``elements``: of a list, if known.
+class Placeholder:
+    """Stands for a value that only a run can know, and says itself what filters, tests and calls make of it."""
+
+    __slots__ = ()
+    __call__: Callable[..., Any]
+    _part: Callable[[str], Any]
+
+
+class UnknownValue(Placeholder):
+    """``path``: empty for what templates make of values. ``type``: what is known of it. ``elements``: of a list.
 
     ``rule``: of its value; of what has a path, whether it is given.
     """
 
-    __slots__ = ("_elements", "_fields", "_is_slice", "_kind", "_name", "_owner", "_parts", "_path", "_rule")
+    __slots__ = ("_elements", "_fields", "_is_slice", "_name", "_owner", "_parts", "_path", "_rule", "_type")
 
     def __init__(
         self,
@@ -70,11 +84,11 @@ class UnknownValue:
         fields: Mapping[str, Any] | None = None,
         *,
         path: NotedPath = (),
-        kind: str = "",
+        type: ValueType = ANY,
         elements: Sequence[object] | None = None,
         rule: Rule | None = None,
     ) -> None:
-        self._name, self._fields, self._path, self._kind = name, fields or {}, path, kind
+        self._name, self._fields, self._path, self._type = name, fields or {}, path, type
         self._elements, self._rule = elements, rule
         self._owner: tuple[UnknownValue, str] | None = None
         self._parts: tuple[object, ...] = ()
@@ -96,33 +110,37 @@ class UnknownValue:
         now().asked[f"given {self._name}"] = self._path
         return now().decide(f"given {self._name}", self._rule)
 
-    def _made(self, name: str, kind: str = "", elements: Sequence[object] | None = None) -> UnknownValue:
-        return UnknownValue(name, kind=kind, elements=elements)
-
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as below
         if name.startswith("_"):
             raise AttributeError(name)
-        return self[name]
+        return self._part(name)
 
-    def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - a known field may be anything
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - as below
+        return self._part(key, may_be_made=now().is_vague)
+
+    def _part(self, key: object, *, may_be_made: bool = False) -> Any:  # noqa: ANN401 - a known field may be anything
         if isinstance(key, str) and key in self._fields:
             return self._fields[key]
         name = f"{self._name}.{key}"[-MAX_NAME:]
         if isinstance(key, slice):
             self._use(ValueUse.FILLED)
-            part = self._made(name)
+            part = _made(name)
             part._parts, part._is_slice = (self,), True
             return part
         is_plain = isinstance(key, str | int) and not isinstance(key, bool)
         self._use(ValueUse.PASSED if is_plain else ValueUse.ANY)
         if self._elements is not None and isinstance(key, int):
             return list(self)[key]
-        found = UnknownValue(name, path=(*self._path, key) if self._path and is_plain else ())
+        path = (*self._path, key) if self._path and is_plain else ()
+        found = UnknownValue(name, path=path, type=self._type.fields.get(str(key), ANY))
         found._owner = (self, str(key))
+        if isinstance(key, str) and not (self._type.is_open or key in self._type.fields or may_be_made):
+            now().unknown_fields[name] = UnknownField(self._name, key, self._type)
         return found
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - what a method returns
         owner, method = self._owner or (self, "")
+        now().unknown_fields.pop(self._name, None)
         if method in MAPPING_METHODS:
             owner._use(ValueUse.MAPPING)
             return owner._of_mapping(method, *arguments)
@@ -132,22 +150,23 @@ class UnknownValue:
         except Exception:
             made = None
         name = f"{self._name}({arguments!r})"
-        return self._made(name, kind_of(made), [self._made(f"{name}[]", "string")] * 2 if made == [""] else None)
+        return _made(name, _kind_of(made), [_made(f"{name}[]", TEXT)] * 2 if made == [""] else None)
 
     def _of_mapping(self, method: str, *arguments: Any) -> object:  # noqa: ANN401 - a default may be anything
         if method == "get":
             found = self[arguments[0]]
+            now().unknown_fields.pop(f"{self._name}.{arguments[0]}", None)
             return found if not isinstance(found, UnknownValue) or found._is_given() else [*arguments[1:], None][0]
         if self._fields:
             return getattr(self._fields, method)()
-        pair = self._made(f"{self._name}.key", "string"), self._made(f"{self._name}.value")
+        pair = _made(f"{self._name}.key", TEXT), _made(f"{self._name}.value")
         shown = {"items": pair, "keys": pair[0], "values": pair[1]}[method]
-        return self._made(f"{self._name}.{method}()", "array", [shown] if now().decide(self._name) else [])
+        return _made(f"{self._name}.{method}()", LIST, [shown] if now().decide(self._name) else [])
 
     def _absorbed(self, name: str) -> UnknownValue:
         """What an operation makes of it and of other values."""
         self._use(ValueUse.FILLED)
-        return self._made(f"{name} {self._name}")
+        return _made(f"{name} {self._name}")
 
     def __bool__(self) -> bool:
         decides = now().decides and now().filtered is not self
@@ -164,7 +183,7 @@ class UnknownValue:
 
     def _walk(self, *, reverse: bool) -> Iterator[Any]:
         self._use(now().walks)
-        now().has_iterated = True
+        now().is_vague = True
         if self._parts:
             for part in self._parts:
                 yield from [*part][:1] if self._is_slice else part  # type: ignore[misc]
@@ -181,13 +200,18 @@ class UnknownValue:
     def _element(self, element: Element) -> UnknownValue:
         return UnknownValue(f"{self._name}{element!r}", path=(*self._path, element) if self._path else ())
 
+    def _stood_for(self, known: T, as_: ValueUse) -> T:
+        """A known value for what can use no other one."""
+        self._use(as_)
+        now().is_vague = True
+        return known
+
     def __len__(self) -> int:
-        self._use(ValueUse.COUNTED)
-        return 2
+        return self._stood_for(2, ValueUse.COUNTED)
 
     def __contains__(self, other: object) -> bool:
         self._use(ValueUse.COUNTED)
-        return bool(self._made(f"{_named(other)} in {self._name}"))
+        return bool(_made(f"{_named(other)} in {self._name}"))
 
     def _within(self, container: object) -> bool:
         """Whether it is in a list, a mapping or a text."""
@@ -196,11 +220,10 @@ class UnknownValue:
         self._use(ValueUse.TEXT if isinstance(container, str) else ValueUse.PASSED)
         if isinstance(container, UnknownValue):
             container._use(ValueUse.COUNTED)
-        return bool(self._made(f"{self!r} in {_named(container)}"[-MAX_NAME:]))
+        return bool(_made(f"{self!r} in {_named(container)}"[-MAX_NAME:]))
 
     def __str__(self) -> str:
-        self._use(ValueUse.FILLED)
-        return "…"
+        return self._stood_for("…", ValueUse.FILLED)
 
     def __format__(self, _: str) -> str:
         return str(self)
@@ -216,14 +239,12 @@ class UnknownValue:
         return id(self)
 
     def _number(self) -> int:
-        self._use(ValueUse.NUMBER)
-        return 2
+        return self._stood_for(2, ValueUse.NUMBER)
 
     __index__ = _number
 
     def __int__(self) -> int:
-        self._use(ValueUse.PASSED)
-        return 2
+        return self._stood_for(2, ValueUse.PASSED)
 
     def __float__(self) -> float:
         return float(int(self))
@@ -248,16 +269,18 @@ class UnknownValue:
             raise
         except Exception:  # it wants a real value
             self._use(ValueUse.PASSED)
-            return self._made(f"{self._name} | {name}")
+            return _made(f"{self._name} | {name}", TEXT if name == "tojson" else ANY)
         finally:
             current.walks, current.filtered = before
         if isinstance(made, UnknownValue | Undefined | Mapping):
             return made
         if name in SAME_ELEMENTS:
-            return self
+            same = copy(self)
+            same._type = LIST if name != "reverse" else self._type
+            return same
         shown = ", ".join(repr(each) for each in arguments if isinstance(each, str | int | float))
         is_list = isinstance(made, list | tuple | Iterator)
-        return self._made(f"{self._name} | {name}({shown}{named or ''})", kind_of(made), [*made] if is_list else None)
+        return _made(f"{self._name} | {name}({shown}{named or ''})", _kind_of(made), [*made] if is_list else None)
 
     def _tested(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
@@ -275,11 +298,7 @@ class UnknownValue:
         else:  # it is for values that may be anything
             self._note(ValueUse.ANY, (), now())
             made = self._is_given() and None
-        return (
-            made
-            if isinstance(made, UnknownValue) or made is False
-            else self._made(f"{self._name} is {name}", "boolean")
-        )
+        return made if isinstance(made, UnknownValue) or made is False else _made(f"{self._name} is {name}", BOOLEAN)
 
 
 def _noted_operation(sign: str) -> Callable[..., object]:
@@ -296,15 +315,15 @@ def _noted_operation(sign: str) -> Callable[..., object]:
             unknown._use(ValueUse.PASSED)
             return True  # elements are sorted or grouped
         self._use(
-            operand_use(plain, _kind(other), is_constant=unknown is None, is_right=is_reflected),
+            operand_use(plain, type_of(other).kind, is_constant=unknown is None, is_right=is_reflected),
             (other,) if is_comparison and unknown is None else (),
         )
         if unknown is not None:
-            unknown._use(operand_use(plain, self._kind, is_constant=False, is_right=not is_reflected))
+            unknown._use(operand_use(plain, self._type.kind, is_constant=False, is_right=not is_reflected))
         operands = (other, self) if is_reflected else (self, other)
-        kind = "boolean" if is_comparison else _kind(other) if plain in ("add", "mul") else "number"
-        made = UnknownValue(f"({_named(operands[0])} {plain} {_named(operands[1])})"[-MAX_NAME:], kind=kind)
-        if plain == "add" and kind not in ("number", "string"):
+        kind = BOOLEAN if is_comparison else _type_made(plain, self._type, type_of(other))
+        made = UnknownValue(f"({_named(operands[0])} {plain} {_named(operands[1])})"[-MAX_NAME:], type=kind)
+        if plain == "add" and kind.kind not in ("number", "string"):
             made._parts = operands
         if self._rule is not None and not self._path and unknown is None:
             of, value = self._rule
@@ -327,8 +346,37 @@ def _named(value: object) -> str:
     return repr(value) if isinstance(value, UnknownValue) else f"{value!s:.200}"
 
 
-def _kind(value: object) -> str:
-    return value._kind if isinstance(value, UnknownValue) else kind_of(value)
+def _made(name: str, type: ValueType = ANY, elements: Sequence[object] | None = None) -> UnknownValue:
+    return UnknownValue(name, type=type, elements=elements)
+
+
+def _type_made(sign: str, one: ValueType, other: ValueType) -> ValueType:
+    """What an operation makes of values of both types. Only of numbers, or of texts and lists that it joins."""
+    if sign in ("add", "mul"):
+        return (other if one.kinds == ANY.kinds else one | other).kinds_only()
+    return ANY if sign == "mod" and "string" in one.kinds != ANY.kinds else NUMBER
+
+
+def type_of(value: object) -> ValueType:
+    """What is known of a value in the evaluation of now. One that stands for an unknown one has its kinds alone."""
+    if isinstance(value, UnknownValue):
+        return value._type
+    if isinstance(value, Undefined):
+        return ANY
+    return _kind_of(value) if now().is_vague else ValueType.of_constant(value)
+
+
+def _kind_of(value: object) -> ValueType:
+    return ValueType.of_constant(value).kinds_only()
+
+
+def note_operation(number: int, shown: tuple[str, str, str, bool], left: object, right: object) -> None:
+    """Note what is known of both sides of a comparison or a sum."""
+    if is_exploring():
+        listed = right if isinstance(right, list | tuple) else ()
+        contained = reduce(or_, map(type_of, listed)) if listed else ANY
+        other = contained if shown[0] in ("in", "notin") else type_of(right)
+        now().note_operation(number, Operation(*shown, type_of(left), other))
 
 
 def _shape(path: NotedPath) -> Sequence[object]:
@@ -338,7 +386,8 @@ def _shape(path: NotedPath) -> Sequence[object]:
 def with_fields(value: object, fields: Mapping[str, Any]) -> UnknownValue:
     """An unknown value with other known ``fields`` beside those of ``value``, which is one or a mapping."""
     if isinstance(value, UnknownValue):
-        return UnknownValue(value._name, {**value._fields, **fields}, path=value._path, rule=value._rule)
+        known = {**value._fields, **fields}
+        return UnknownValue(value._name, known, path=value._path, type=value._type, rule=value._rule)
     return UnknownValue("…", {**value, **fields} if isinstance(value, Mapping) else fields)
 
 
@@ -383,7 +432,7 @@ def tries(evaluate: Callable[[], T]) -> Tries[T]:
 def _is_about_unknown(exploration: Exploration) -> bool:
     """Whether its failure only says that something was an unknown value, which has no number of parts either."""
     failure = f"{exploration.failure} {exploration.failure and exploration.failure.__cause__}"
-    return UnknownValue.__name__ in failure or (exploration.has_iterated and "values to unpack" in failure)
+    return UnknownValue.__name__ in failure or (exploration.is_vague and "values to unpack" in failure)
 
 
 def use(value: object, as_: ValueUse) -> object:

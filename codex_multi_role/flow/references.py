@@ -13,13 +13,12 @@ from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES, check_steps
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.errors import UsageError
-from codex_multi_role.flow.expression_types import check_expression, check_template, type_of_value
+from codex_multi_role.flow.template_types import check_expression, check_template
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.reading.value_types import (
     ANY,
-    IN_WORDS,
     LIST,
     NUMBER,
     TEXT,
@@ -31,7 +30,7 @@ from codex_multi_role.reading.value_types import (
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "with_")
-_WANTED = {"for_each": "array", "needs": "array", "concurrency": "number"}
+_WANTED = {"for_each": LIST, "needs": LIST, "concurrency": NUMBER}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
 """What the checks at the end of a run see besides."""
@@ -142,8 +141,8 @@ def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Prob
     checked: list[tuple[str, Fields]] = [("needs", of_needs), *((key, types) for key in _STEP_TEMPLATES)]
     for key, known in (*checked, *((key, per_item) for key in _ITEM_TEMPLATES)):
         with problems.collected():
-            check_template(getattr(step, key), place / key.rstrip("_"), known)
-            _check_kind(step, key, place, known)
+            value, where = getattr(step, key), place / key.rstrip("_")
+            check_template(value, where, known, _WANTED.get(key, ANY) if isinstance(value, str) else ANY)
     with problems.collected():
         if step.until is not None:
             check_expression(step.until, place / "until", {**types, "results": LIST})
@@ -156,15 +155,6 @@ def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Prob
             check_template(route.reason, where / "reason", types)
         with problems.collected():
             check_template(route.suggest, where / "suggest", {name: types[name] for name in SUGGEST_NAMES})
-
-
-def _check_kind(step: StepSpec, key: str, place: Place, types: Fields) -> None:
-    value, wanted = getattr(step, key), _WANTED.get(key)
-    if wanted is None or not isinstance(value, str):
-        return
-    known = type_of_value(value, types)
-    if wanted not in known.kinds:
-        raise (place / key).error(f"must be {IN_WORDS[wanted]}, but {value} is {known.in_words}")
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:

@@ -31,12 +31,13 @@ from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.templates import filled, render, value_of_text
+from codex_multi_role.catalog.templates import filled, render, templates_in, value_of_text
 from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.result_reads import paths_in
 from codex_multi_role.flow.template_reads import Certain, Source, Wanted, certain_reads, plain_path
 from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.value_types import BOOLEAN, NUMBER, TEXT, ValueType
 
 T = TypeVar("T")
 RESULT = "the flow's result"
@@ -172,8 +173,8 @@ class FlowReader:
             for role, step in sole_askers(flow, flows, roles).items()
         }
         self._context: Context = {
-            "goal": UnknownValue("goal", kind="string"),
-            **{name: UnknownValue(name, kind="number") for name in ("cycle", "cycles", "index")},
+            "goal": UnknownValue("goal", type=TEXT),
+            **{name: UnknownValue(name, type=NUMBER) for name in ("cycle", "cycles", "index")},
             "vars": UnknownValue(f"{self._scope}vars"),
             "roles": UnknownValue(f"{self._scope}roles", asked, path=(Source(self._name(flow, "")),)),
             "steps": {step.id: self._seen(flow, step, f"{self._scope}steps.{step.id}") for step in flow.steps},
@@ -257,7 +258,7 @@ class FlowReader:
     @cached_property
     def _inputs(self) -> Mapping[str, object]:
         unknown = {
-            name: UnknownValue(f"{self._scope}inputs.{name}", kind=_INPUT_KINDS[spec.type][0])
+            name: UnknownValue(f"{self._scope}inputs.{name}", type=ValueType.of(_INPUT_KINDS[spec.type][0]))
             for name, spec in self.flow.inputs.items()
         }
         return {**unknown, **self._given}
@@ -334,9 +335,9 @@ class FlowReader:
 
 
 def _engine_fields(of: StepName, name: str, declared: Collection[str]) -> dict[str, Any]:
-    kinds = {"visits": "number", "bad": "boolean"}
+    types = {"visits": NUMBER, "bad": BOOLEAN}
     return {
-        each: UnknownValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
+        each: UnknownValue(f"{name}.{each}", type=types.get(each, TEXT), rule=Rule(of, itemgetter(each)))
         for each in declared
     }
 
@@ -386,14 +387,12 @@ class _Reading(NamedTuple):
         choices: tuple[str, ...] = (),
     ) -> list[FlowTemplate]:
         """The templates in ``value``, also inside of lists and mappings."""
-        if isinstance(value, str):
-            then = partial(use, as_=as_)
-            template = FlowTemplate(value, self.reader, place, self.contexts, then, decides, most, choices)
-            return [template] if self.is_read(value) else []
-        inner = (
-            value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-        )
-        return [each for key, part in inner for each in self.of(part, place / key, decides=decides)]
+        then = partial(use, as_=as_ if isinstance(value, str) else ValueUse.PASSED)
+        return [
+            FlowTemplate(text, self.reader, at, self.contexts, then, decides, most, choices)
+            for text, at in templates_in(value, place)
+            if self.is_read(text)
+        ]
 
     def of_condition(self, when: str | None, place: Place) -> list[FlowTemplate]:
         text = f"{{{{ {when} }}}}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of
+from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of, texts_in
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.reading.places import Problems
@@ -110,15 +110,10 @@ def _takes_what_is_passed_on(step: StepSpec) -> bool:
     return step.ask not in (None, EVERY_ROLE) and not step.with_ and (step.for_each is None or step.items_are_roles)
 
 
-def paths_in(value: object, key: str = "") -> Iterator[tuple[str, ...]]:
-    """What the templates and conditions anywhere in ``value`` read; ``key``: its own in what contains it."""
-    if isinstance(value, str):
-        yield from (
-            paths_of(f"{{{{ {value} }}}}") if key == "when" else paths_of(value) if has_expressions(value) else ()
-        )
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from paths_in(each, str(name))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from paths_in(each, key)
+def paths_in(value: object) -> Iterator[tuple[str, ...]]:
+    """What the templates and conditions anywhere in ``value`` read."""
+    for text, keys in texts_in(value):
+        if keys[-1:] == ("when",):
+            yield from paths_of(f"{{{{ {text} }}}}")
+        elif has_expressions(text):
+            yield from paths_of(text)

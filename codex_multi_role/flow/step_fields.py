@@ -19,10 +19,10 @@ from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.flow.conditions import may_be_met
-from codex_multi_role.flow.expression_types import type_of_value
 from codex_multi_role.flow.references import item_types, template_types
 from codex_multi_role.flow.result_reads import fields_read
 from codex_multi_role.flow.routing import ends
+from codex_multi_role.flow.template_types import type_of_value
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.value_types import (
     ANY,

@@ -20,19 +20,20 @@ from codex_multi_role.reading.places import Place, Problems
 
 
 def check_reads(flows: Mapping[str, FlowSpec]) -> None:
-    """Check a flow and those that it calls: `check_measured`, `check_fillable`. Raises one ``DefinitionError``."""
+    """Check a flow and those that it calls, also that steps which only measure are read: `check_measured`.
+
+    Raises one ``DefinitionError`` for all mistakes.
+    """
     problems = Problems()
     with problems.collected():
         check_measured(flows)
     for flow in flows.values():
-        with problems.collected():
-            check_fillable(flow)
+        _check_fillable(flow, problems)
     problems.raise_found()
 
 
-def check_fillable(flow: FlowSpec) -> None:
-    """Raise one ``DefinitionError`` for all templates that cannot be filled in when a run first reaches them."""
-    problems = Problems()
+def _check_fillable(flow: FlowSpec, problems: Problems) -> None:
+    """Find the templates that cannot be filled in when a run first reaches them."""
     reader, ids = FlowReader(flow, {}), {step.id for step in flow.steps}
     for index, step in enumerate(flow.steps):
         unknown = ids - _visited_before(flow, index)
@@ -44,7 +45,6 @@ def check_fillable(flow: FlowSpec) -> None:
         for key, value in final.with_.items():
             with problems.collected():
                 _check_at_the_end(flow, value, place / "with" / key)
-    problems.raise_found()
 
 
 def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:

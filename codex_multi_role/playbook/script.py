@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Alternatives, Definition
 from codex_multi_role.errors import UsageError
-from codex_multi_role.flow.expression_types import check_expression, check_template
+from codex_multi_role.flow.template_types import check_expression, check_template
 from codex_multi_role.option_keywords import PlaybookAsk, PlaybookFunction
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.reading.places import Place, Problems

@@ -58,9 +58,13 @@ class ValueType:
     def __or__(self, other: ValueType) -> ValueType:
         """The type of a value that is of one of both types."""
         values = None if self.values is None or other.values is None else self.values | other.values
+        values = None if self.kinds == other.kinds == {"boolean"} and len(values or ()) == 2 else values
         mappings = [each for each in (self, other) if "object" in each.kinds]
         part = mappings[0] if len(mappings) == 1 else ANY
         return ValueType(self.kinds | other.kinds, values, part.fields, part.is_open)
+
+    def kinds_only(self) -> ValueType:
+        return ValueType(self.kinds)
 
     def names_only(self) -> ValueType:
         """Which fields it can have, and nothing of values."""
@@ -75,6 +79,11 @@ class ValueType:
     def can_be_less(self, other: ValueType) -> bool:
         """Whether ``<`` does not fail for every pair of values."""
         return bool(_comparable(self) & _comparable(other) & _ORDERED)
+
+    @property
+    def kind(self) -> str:
+        """The only kind, if there is one."""
+        return "".join(self.kinds) if len(self.kinds) == 1 else ""
 
     @property
     def kinds_in_words(self) -> str:

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.catalog import templates
 from codex_multi_role.catalog.flow_expressions import sandbox
-from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
+from codex_multi_role.catalog.templates import evaluate, render
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.template_types import check_expression, check_template
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ANY, ValueType, fields_named
 from tests.support.catalogs import problem_of
@@ -143,7 +145,7 @@ def test_place_leads_into_lists_and_mappings() -> None:
     with pytest.raises(DefinitionError, match=r'^f: with\.a\[1\]\.b: "x" has no value$'):
         render({"a": [1, {"b": "{{ x }}"}]}, {}, "f: with")
     with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: "):
-        check_template({"a": [1, {"b": "{{ x"}]}, Place(Path("f"), ("with",)))
+        check_template({"a": [1, {"b": "{{ x"}]}, Place(Path("f"), ("with",)), {})
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_place_leads_into_lists_and_mappings() -> None:
     ],
 )
 def test_conditions(expression: str, holds: bool) -> None:
-    check_expression(expression, HERE)
+    templates.check_expression(expression, HERE)
     assert evaluate(expression, _CONTEXT, "here") is holds
 
 

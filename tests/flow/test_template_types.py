@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow.expression_types import check_expression, check_template, type_of_value
+from codex_multi_role.flow.template_types import check_expression, check_template, type_of_value
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import (
     ANY,
@@ -68,6 +68,18 @@ def test_comparison_within_a_template() -> None:
         check_template("Be quick{% if inputs.depth == 'fast' %}!{% endif %}", HERE, TYPES)
 
 
+def test_type_of_a_name_that_a_template_sets_itself() -> None:
+    with pytest.raises(DefinitionError, match=r"here: at > 'x' compares a number with a text"):
+        check_template("{% set at = cycle + 1 %}{% for _ in inputs.files %}{{ at > 'x' }}{% endfor %}", HERE, TYPES)
+
+
+def test_unknown_field_is_found_after_a_loop() -> None:
+    text = "{% for file in inputs.files %}{{ file }}{% endfor %}{{ inputs.fiels }}{{ steps['a' ~ goal].x }}"
+    with pytest.raises(DefinitionError) as caught:
+        check_template(text, HERE, TYPES)
+    assert str(caught.value) == 'here: unknown input "fiels"; did you mean "files"?'
+
+
 def test_name_that_a_template_sets_itself_has_another_type() -> None:
     check_template("{% for goal in range(3) %}{{ goal > 1 }}{% endfor %}", HERE, TYPES)
 
@@ -82,6 +94,9 @@ def test_name_that_a_template_sets_itself_has_another_type() -> None:
         ("{{ cycle }}.", TEXT),
         ("{{ inputs.files }}", LIST),
         ("{{ inputs.files[0] }}", ANY),
+        ("{{ inputs | list }}", LIST),
+        ("{{ 'a' if goal else 'b' }}", one_of("a", "b")),
+        ("{{ steps.plan | tojson }}", TEXT),
         ("{{ goal", ANY),
         ("{{ 1 + }}", ANY),
         ("{% if %}", ANY),
@@ -91,7 +106,7 @@ def test_name_that_a_template_sets_itself_has_another_type() -> None:
         ("{{ inputs.note or cycle }}", TEXT | one_of(None) | NUMBER),
         ("{{ {'a': goal} }}", MAPPING),
         ("{{ steps.plan.tasks | map(attribute='id') | list }}", LIST),
-        ("{{ steps.plan.tasks | map(attribute='id') }}", ANY),
+        ("{{ steps.plan.tasks | map(attribute='id') }}", LIST),
     ],
 )
 def test_type_of_value_once_its_templates_are_rendered(value: object, known: ValueType) -> None:
