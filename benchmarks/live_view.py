@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from codex_multi_role.cli.views import open_view
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder import events as e
 
@@ -79,10 +79,10 @@ def main() -> None:
     on_own_terminal()
     records = list(events(options.roles, options.rate * options.seconds))
     seconds = len(records) / options.rate
-    with open_view(Progress(), as_json=False, quiet=False, plain=False) as view:
+    with open_view(Course(), as_json=False, quiet=False, plain=False) as view:
         feed(records[: options.rate], options.rate, view)  # what is loaded once is not what is measured
     unseen = feed(records, options.rate, lambda record: None)
-    with open_view(Progress(), as_json=False, quiet=False, plain=False) as view:
+    with open_view(Course(), as_json=False, quiet=False, plain=False) as view:
         seen = feed(records, options.rate, view)
     share = (seen - unseen) / seconds
     print(f"events     {len(records)} in {seconds:.0f} s, {options.roles} roles")

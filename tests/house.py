@@ -53,19 +53,20 @@ class Figure:
 
 
 LINES = Debt(
-    45_200,
+    45_250,
     "2026-11-29",
     "templates are read by evaluating them, verdicts on untidy suites, load errors at the line of the key: they end "
     "with the analysers' one room; a run is stopped and paused by a request in its "
     "folder, and has a handle in Python: 350 lines are meant for that; a person decides on what changed since the last "
-    "decision, line by line; keywords are checked by name, and a playbook is a mapping or a function: 200",
+    "decision, line by line; keywords are checked by name, and a playbook is a mapping or a function: 200; a run is read as a tree of tasks with their titles "
+    "and what failed tests said",
 )
 FIGURES = (
     Figure("folders of the core", 16),
     Figure("floors of the core", 9),
     Figure("modules of the core", 295),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(28_950, "2026-11-29", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(29_050, "2026-11-29", "as its lines")),
     Figure(
         "lines of the package",
         70_500,
@@ -85,7 +86,7 @@ FIGURES = (
         Debt(1, "2026-11-29", "`replay` is a name in the folder of a run, which no role has"),
     ),
     Figure("imports that a rule excuses", 0),
-    Figure("fields of the largest class", 20, Debt(35, "2026-11-29", "`StepSpec`: the keys of a step are not grouped")),
+    Figure("fields of the largest class", 20, Debt(36, "2026-11-29", "`StepSpec`: the keys of a step are not grouped")),
     Figure(
         "fields of the largest context object",
         14,

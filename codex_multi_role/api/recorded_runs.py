@@ -12,7 +12,7 @@ import codex_multi_role.lifecycle.running as running
 import codex_multi_role.presentation.recorded as recorded
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.lifecycle.stopping import pause_run, stop_run
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.result import whole_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
@@ -27,7 +27,7 @@ from codex_multi_role.run_folder import (
     skim_with_inherited,
 )
 from codex_multi_role.run_folder.cost import Cost, as_number
-from codex_multi_role.run_folder.events import StepStarted, TurnStarted
+from codex_multi_role.run_folder.events import StateChanged, StepStarted, TurnStarted
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import RunPlace, RunReport
 
@@ -190,7 +190,7 @@ class RunContents:
     @property
     def step(self) -> str:
         """The step of the run's own flow that it is at, or ended at; empty before the first."""
-        return Progress.of(skim_with_inherited(RunFolder(self.folder), {StepStarted})).position.current_step
+        return Course.of(skim_with_inherited(RunFolder(self.folder), {StepStarted})).current_step
 
     @property
     def result_text(self) -> str | None:
@@ -200,11 +200,9 @@ class RunContents:
     @property
     def turns(self) -> list[Turn]:
         """All turns in the order they began."""
-        progress, begun = Progress(), dict[recorded.TurnKey, tuple[str, datetime]]()
-        for event in skim_with_inherited(RunFolder(self.folder), {StepStarted, TurnStarted}):
-            progress.apply(event)
-            if isinstance(event, TurnStarted):
-                begun[event.role, event.turn] = progress.role(event.role).step, datetime.fromisoformat(event.at)
+        course = Course.of(skim_with_inherited(RunFolder(self.folder), {StepStarted, StateChanged, TurnStarted}))
+        turns = course.turns.items()
+        begun = {key: (course.step_of(turn), datetime.fromisoformat(turn.began)) for key, turn in turns}
         return [
             Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn, *begun.get((turn["role"], turn["turn"]), ()))
             for turn in recorded.read_turns(RunFolder(self.folder), begun)

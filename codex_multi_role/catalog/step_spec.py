@@ -125,6 +125,9 @@ class StepSpec(Definition):
     review: Text | None = Field(default=None, description="A question to a person (a template).")
     call: Text | None = Field(default=None, description="A flow to call.")
     id: Name = Field(description="The step's name; by default the role, check or flow that it names.")
+    title: Text | None = Field(
+        default=None, description="What people call the step or, with `for_each`, each of its items (a template)."
+    )
     with_: Named[str, JsonValue] = optional(
         {}, "What a role gets instead of the previous answer; a check's options; a called flow's inputs."
     )

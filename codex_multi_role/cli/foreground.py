@@ -14,6 +14,7 @@ from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     exit_in_words,
@@ -24,7 +25,6 @@ from codex_multi_role.presentation.outcome import (
     turns_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import PAGES, read_record
 from codex_multi_role.presentation.result import result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, plural, verdict, verdict_before
@@ -42,41 +42,41 @@ class Callbacks(TypedDict):
 
 
 @contextmanager
-def in_foreground(ctx: click.Context, progress: Progress) -> Iterator[Callbacks]:
+def in_foreground(ctx: click.Context, course: Course) -> Iterator[Callbacks]:
     """Show the run that is worked on meanwhile, and ask the person at the terminal.
 
     ``ctx`` has the settings `OF_THIS_PROCESS`.
     """
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     asks = is_at_terminal() and not ctx.params.get("yes")
-    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain, asks=asks) as view:
+    with open_view(course, as_json=as_json, quiet=quiet, plain=plain, asks=asks) as view:
         person = person_at(view, as_json=as_json, awaited=ctx.params["await_answers"])
         yield {"on_event": view, "ask_person": person}
 
 
-def report_and_exit(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+def report_and_exit(ctx: click.Context, report: RunReport, course: Course) -> None:
     """Tell people and extensions how the run ended, and exit with its code."""
-    say_end(ctx, report, progress)
-    report_end(ctx, report, progress)
+    say_end(ctx, report, course)
+    report_end(ctx, report, course)
     ctx.exit(report.exit_code)
 
 
-def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+def say_end(ctx: click.Context, report: RunReport, course: Course) -> None:
     """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
     if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
-        lines = list(summary(report, progress))
+        lines = list(summary(report, course))
         for line in (_headline(report), lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
     if report.page_problem and ctx.params["json"]:
         say(f"report {no_page(report)}")
 
 
-def summary(report: RunReport, progress: Progress) -> Iterator[str]:
+def summary(report: RunReport, course: Course) -> Iterator[str]:
     totals = report.totals
     is_waiting = report.exit_code == ExitCode.WAITING  # the question itself follows
     yield outcome_in_words(report.outcome) if is_waiting else _headline(report)
-    if progress.started.playbook:
-        yield f"  {playbook_in_words(progress.started.playbook, over=True)}"
+    if course.started.playbook:
+        yield f"  {playbook_in_words(course.started.playbook, over=True)}"
     folder = RunFolder(report.folder)
     record = read_record(folder)
     if (result := result_of(folder, record)) is not None:
@@ -85,14 +85,14 @@ def summary(report: RunReport, progress: Progress) -> Iterator[str]:
         yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
-    if not (progress.started.playbook and totals.get("cost") is None):
+    if not (course.started.playbook and totals.get("cost") is None):
         yield f"  cost     {cost_of_totals(totals)}"
-    if progress.baseline is not None and progress.baseline.left_by:
-        yield f"  before   {verdict_before(vars(progress.baseline))}"
-    if progress.tests is not None:
-        yield f"  tests    {verdict(vars(progress.tests))}"
-    if progress.files.skipped or (progress.files.written and report.result is None):
-        yield f"  files    {_files(progress)}"
+    if course.baseline is not None and course.baseline.left_by:
+        yield f"  before   {verdict_before(vars(course.baseline))}"
+    if (tests := course.latest_tests) is not None:
+        yield f"  tests    {verdict(tests.told)}"
+    if course.files.skipped or (course.files.written and report.result is None):
+        yield f"  files    {_files(course)}"
     yield f"  folder   {report.folder}"
     if record.get("source_workspace") and Path(record["workspace"]).is_dir():
         yield f"  worktree {record['workspace']}"
@@ -128,9 +128,9 @@ def no_page(report: RunReport) -> str:
     )
 
 
-def _files(progress: Progress) -> str:
-    names = [one_line(name) for name in progress.files.paths]
+def _files(course: Course) -> str:
+    names = [one_line(name) for name in course.files.paths]
     more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
-    skipped = f"; {progress.files.skipped} skipped" if progress.files.skipped else ""
-    times = f" ({plural(progress.files.written, 'write')})" if names else "none written"
+    skipped = f"; {course.files.skipped} skipped" if course.files.skipped else ""
+    times = f" ({plural(course.files.written, 'write')})" if names else "none written"
     return f"{', '.join(names[:FILES_NAMED])}{more}{times}{skipped}"

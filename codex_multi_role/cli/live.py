@@ -15,7 +15,8 @@ from rich.live import Live
 
 from codex_multi_role.cli.drawing import DrawingConsole, render
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.tree import glyphs_of
 from codex_multi_role.run_folder import Record, event_of
 
 SHORTEST_PAUSE_SECONDS = 0.25
@@ -27,14 +28,14 @@ WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 class LiveTable:
-    """Draws ``progress`` on stderr, a terminal, while events arrive; the last state stays in the scrollback.
+    """Draws ``course`` on stderr, a terminal, while events arrive; the last state stays in the scrollback.
 
     Events arrive on the run's threads; a separate thread draws. The clock stops once ``over`` returns True, which
     means that nobody works on the run any more. ``asks``: whether the questions are asked below the table.
     """
 
-    def __init__(self, progress: Progress, over: Callable[[], bool], *, asks: bool = False) -> None:
-        self._progress = progress
+    def __init__(self, course: Course, over: Callable[[], bool], *, asks: bool = False) -> None:
+        self._course = course
         self._over = over
         self._asks = asks
         self._console = DrawingConsole(stderr=True)
@@ -46,7 +47,7 @@ class LiveTable:
 
     def __call__(self, record: Record) -> None:
         with self._drawing:
-            self._progress.apply(event_of(record))
+            self._course.apply(event_of(record))
         self._start()  # not earlier: a run that fails at once should leave no empty table behind
 
     def stop(self) -> None:
@@ -82,10 +83,11 @@ class LiveTable:
 
     def _view(self) -> RenderableType:
         with self._drawing:
-            progress = self._progress
-            now = progress.at if progress.ended or self._over() else datetime.now(UTC).isoformat()
+            course = self._course
+            now = course.at if course.ended or self._over() else datetime.now(UTC).isoformat()
             questions = self._live is not None and not self._asks
-            return render(progress, now, self._console.width, self._console.height, questions=questions)
+            size, glyphs = self._console.size, glyphs_of(self._console.encoding)
+            return render(course, now, size.width, size.height, questions=questions, glyphs=glyphs)
 
 
 def _redraw(live: Live, stopped: threading.Event) -> None:
@@ -98,20 +100,20 @@ def _redraw(live: Live, stopped: threading.Event) -> None:
 
 
 @contextmanager
-def live_table(progress: Progress, over: Callable[[], bool], *, asks: bool) -> Iterator[LiveTable]:
+def live_table(course: Course, over: Callable[[], bool], *, asks: bool) -> Iterator[LiveTable]:
     """Yield a `LiveTable` and stop it at the end."""
-    table = LiveTable(progress, over, asks=asks)
+    table = LiveTable(course, over, asks=asks)
     try:
         yield table
     finally:
         table.stop()
 
 
-def picture(progress: Progress) -> str:
-    """Draw the view after the last event of ``progress`` as SVG."""
+def picture(course: Course) -> str:
+    """Draw the view after the last event of ``course`` as SVG."""
     console = Console(
         record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
-    console.print(render(progress, progress.at, PICTURE_WIDTH))
-    drawn = console.export_svg(title=f"codex-multi-role: run {progress.started.run_id}")
+    console.print(render(course, course.at, PICTURE_WIDTH))
+    drawn = console.export_svg(title=f"codex-multi-role: run {course.started.run_id}")
     return printable(WEB_FONT.sub("", drawn), keep="\n")

@@ -32,9 +32,9 @@ from codex_multi_role.cli.settings import added_names
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.option import Use
-from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.wording import duration
-from codex_multi_role.run_folder import RunFolder, skim_events
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -144,20 +144,20 @@ def said_too(ctx: click.Context, folder: RunFolder, record: Mapping[str, Any]) -
 def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401
     """Start a run from another with the function ``how`` (``module:name``), and exit with its code."""
     start = resolve_name(how)  # here: it is slow to import
-    progress = Progress()
-    with in_foreground(ctx, progress) as callbacks:
+    course = Course()
+    with in_foreground(ctx, course) as callbacks:
         report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **callbacks)
-    report_and_exit(ctx, report, progress)
+    report_and_exit(ctx, report, course)
 
 
 def resume_run(ctx: click.Context, folder: RunFolder, changes: ResumeKeywords) -> None:
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
     import codex_multi_role.lifecycle.running as running
 
-    progress = Progress.of(skim_events(folder.events_path, LASTING_EVENTS))
-    with in_foreground(ctx, progress) as callbacks:
+    course = Course.of_run(folder)
+    with in_foreground(ctx, course) as callbacks:
         report = running.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
-    report_and_exit(ctx, report, progress)
+    report_and_exit(ctx, report, course)
 
 
 def _resume_remote(ctx: click.Context, found: RemoteRun, changes: Mapping[str, Any]) -> None:
@@ -165,8 +165,8 @@ def _resume_remote(ctx: click.Context, found: RemoteRun, changes: Mapping[str, A
     if ctx.params["wait"]:
         raise UsageError("--wait cannot be used for a run elsewhere", "It continues by itself when the limit is reset.")
     found.resume(changes)
-    folder, progress = view_run(ctx, found)
-    report_and_exit(ctx, recorded_report(folder), progress)
+    folder, course = view_run(ctx, found)
+    report_and_exit(ctx, recorded_report(folder), course)
 
 
 def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:

@@ -19,7 +19,7 @@ from codex_multi_role.cli.settings import added_names
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.option import Use
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.reading.shipped import FLOWS, find_definition
 from codex_multi_role.run_options import RunOptions
@@ -54,10 +54,10 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
     with without_plugin_search():
         import codex_multi_role.lifecycle.running as running
 
-    progress = Progress()
-    with in_foreground(ctx, progress) as callbacks:
+    course = Course()
+    with in_foreground(ctx, course) as callbacks:
         report = running.run(options, **callbacks)
-    report_and_exit(ctx, report, progress)
+    report_and_exit(ctx, report, course)
 
 
 def run_options(ctx: click.Context) -> RunOptions:

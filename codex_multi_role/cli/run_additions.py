@@ -20,7 +20,7 @@ from codex_multi_role.run_folder.folder import SHARED
 if TYPE_CHECKING:
     from codex_multi_role.cli.run_reference import RemoteRuns
     from codex_multi_role.cli.setting import Setting
-    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.presentation.course import Course
     from codex_multi_role.run_options import RunReport
 
 EXTENDED = "codex_multi_role.extended"
@@ -39,7 +39,7 @@ class RunAddition:
     """
 
     settings: Sequence[Setting]
-    ended: Callable[[click.Context, RunReport, Progress], None]
+    ended: Callable[[click.Context, RunReport, Course], None]
     failed: Callable[[click.Context, CodexMultiRoleError], None]
     left: Callable[[click.Context], None]
 
@@ -95,12 +95,12 @@ def added_settings() -> list[Setting]:
     return [setting for each in ADDITIONS.that_load() for setting in each.settings]
 
 
-def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+def report_end(ctx: click.Context, report: RunReport, course: Course) -> None:
     """Let the additions report the end of the run. A failure here is printed and does not change how the run ended."""
     code = f"the exit code stays {report.exit_code}"
     for each in _additions(ctx):
         try:
-            each.ended(ctx, report, progress)
+            each.ended(ctx, report, course)
         except Exception as error:  # such as files of the run that can no longer be read
             say(f"warning: the run has ended and {code}, but the reports failed: {error}")
 

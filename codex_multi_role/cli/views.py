@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from codex_multi_role.cli.output import JsonLines, say
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Record, event_of
 from codex_multi_role.run_folder.events import ReviewAsked
 
@@ -41,7 +41,7 @@ class Lines:
 
 
 def open_view(
-    progress: Progress,
+    course: Course,
     *,
     as_json: bool,
     quiet: bool,
@@ -50,21 +50,21 @@ def open_view(
     over: Callable[[], bool] = lambda: False,
     write: Callable[[Record], None] | None = None,
 ) -> AbstractContextManager[View]:
-    """Return a context that gives the view for the run's events; every view keeps ``progress`` up to date.
+    """Return a context that gives the view for the run's events; every view keeps ``course`` up to date.
 
     ``asks``: whether a person is asked on this terminal, so that the view leaves the questions to whoever asks them.
     ``over``: whether nobody works on the run any more, called for every drawing. ``write``: prints an event as JSON; by
     default, a reader that is gone does not hold up the run.
     """
     if as_json:
-        return nullcontext(_json_lines(progress, write or JsonLines()))
+        return nullcontext(_json_lines(course, write or JsonLines()))
     if quiet:
-        return nullcontext(Lines(lambda record: progress.apply(event_of(record))))
+        return nullcontext(Lines(lambda record: course.apply(event_of(record))))
     if not plain and on_terminal():
         from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
 
-        return live_table(progress, over, asks=asks)
-    return nullcontext(_plain_lines(progress, asks=asks))
+        return live_table(course, over, asks=asks)
+    return nullcontext(_plain_lines(course, asks=asks))
 
 
 def on_terminal() -> bool:
@@ -72,16 +72,16 @@ def on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _json_lines(progress: Progress, write: Callable[[Record], None]) -> View:
+def _json_lines(course: Course, write: Callable[[Record], None]) -> View:
     def take(record: Record) -> None:
-        progress.apply(event_of(record))
+        course.apply(event_of(record))
         write(record)
 
     return Lines(take)
 
 
-def _plain_lines(progress: Progress, *, asks: bool) -> View:
-    lines = PlainLines(progress)
+def _plain_lines(course: Course, *, asks: bool) -> View:
+    lines = PlainLines(course)
 
     def take(record: Record) -> None:
         event = event_of(record)

@@ -19,9 +19,9 @@ from codex_multi_role.cli.run_reference import RemoteRun, RemoteRuns, all_record
 from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
 from codex_multi_role.presentation.outcome import outcome_in_words, run_status
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import compact, cost_in_words, one_line
 from codex_multi_role.run_folder import RunFolder
@@ -66,23 +66,23 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
         watch_all(values["runs_dir"], open_remote(), plain=values["plain"])
         return
     found = find_either(run or LATEST, values["runs_dir"])
-    folder, progress = view_run(ctx, found)
-    _close(ctx, folder, progress)
+    folder, course = view_run(ctx, found)
+    _close(ctx, folder, course)
 
 
-def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolder, Progress]:
+def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolder, Course]:
     """Show the run until it ends; ``ctx`` has the settings ``json``, ``quiet`` and ``plain``."""
     if isinstance(found, RunFolder):
         folder, records = found, follow(found)
     else:
         await_start(found, quiet=ctx.params["json"] or ctx.params["quiet"])
         folder, records = found.folder(), found.follow()
-    progress = Progress(folder.path)
+    course = Course(folder.path)
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
-    with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
+    with open_view(course, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
         for record in records:
             view(record)
-    return folder, progress
+    return folder, course
 
 
 def await_start(found: RemoteRun, *, quiet: bool) -> None:
@@ -95,7 +95,7 @@ def await_start(found: RemoteRun, *, quiet: bool) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
+def _close(ctx: click.Context, folder: RunFolder, course: Course) -> None:
     """Close as the run itself does; a run that was killed left no summary."""
     record = folder.record()
     if record.get("exit_code") is None:
@@ -104,7 +104,7 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
             say(f"{run_status(RunStatus.KILLED).news} It is not running, and its end was not recorded.")
             say(f"  next     {again}")
         ctx.exit(ExitCode.FAILED)
-    say_end(ctx, recorded_report(folder), progress)
+    say_end(ctx, recorded_report(folder), course)
     ctx.exit(record["exit_code"])
 
 
@@ -155,9 +155,9 @@ def _table(runs: list[RunNow]) -> RenderableType:
 def _row(run: RunNow) -> Sequence[object]:
     totals = run.record.get("totals") or {}
     tokens = totals.get("input_tokens", 0) + totals.get("output_tokens", 0)
-    if run.progress is not None:
-        where, turns, tokens = run.progress.where, run.progress.work.turns, run.progress.tokens
-        cost = run.progress.cost
+    if run.course is not None:
+        where, turns, tokens = run.course.where, run.course.work.turns, run.course.used.tokens
+        cost = run.course.used.cost
     else:
         where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
         cost = Cost.of_totals(totals)
@@ -167,10 +167,10 @@ def _row(run: RunNow) -> Sequence[object]:
 
 def _now(run: RunNow) -> str:
     """Return what the run asks and what its roles do, or why it ended."""
-    if run.progress is None:
+    if run.course is None:
         return str(run.record.get("reason") or run.record.get("goal") or "")
-    asked = [f"asks {key}: {words}" for key, words in run.progress.questions.items()]
-    working = [f"{role.name}: {role.doing}" for role in run.progress.roles.values() if role.working_since]
+    asked = [f"asks {key}: {words}" for key, words in run.course.questions.items()]
+    working = [f"{role.name}: {role.doing}" for role in run.course.roles.values() if role.working_since]
     return "; ".join([*asked, *working])
 
 
@@ -189,5 +189,5 @@ def _print_changes(reader: RunsReader) -> None:
 
 def _line(run: RunNow) -> str:
     _, flow, status, where, *_ = _row(run)
-    asks = "; ".join(f"asks {key}" for key in run.progress.questions) if run.progress else ""
+    asks = "; ".join(f"asks {key}" for key in run.course.questions) if run.course else ""
     return "  ".join(filter(None, map(one_line, (run.run_id, flow, status, where, asks))))

@@ -18,7 +18,7 @@ from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.engine.step_limit import has_limit, outcome_of
 from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
-from codex_multi_role.flow.fan_out_items import content_of_item, step_of_item
+from codex_multi_role.flow.fan_out_items import content_of_item, step_of_item, title_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import Warning
@@ -67,7 +67,7 @@ class FanOut:
         decision = scope.ids.decision(f"{step.id}: until") if step.until is not None else None
         decided = decision.find() if decision is not None else None
         self._cancelled = set(decided["cancelled"]) if decided is not None else set()
-        items = self._items(values, reserved, steps)
+        items = self._items(values, reserved, steps, seen)
         scopes = [item.scope(scope.state.fork()) for item in items]
 
         def work(item: FanOutItem) -> StepOutcome:
@@ -178,18 +178,25 @@ class FanOut:
             self._scope.run.services.events.publish(Warning(kept))
         return {**state.context(), "cycles": cycles}
 
-    def _items(self, values: Sequence[Any], reserved: Json, steps: Sequence[StepSpec]) -> list[FanOutItem]:
+    def _items(
+        self, values: Sequence[Any], reserved: Json, steps: Sequence[StepSpec], seen: Sequence[Json]
+    ) -> list[FanOutItem]:
         """All items, with their slots and numbers drawn in item order."""
-        scope, size = self._scope, reserved["size"]
+        scope, step, size = self._scope, self._step, reserved["size"]
         row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
         own_slots = size + has_limit(self._step)
-        contents = [content_of_item(self._step, value) for value in values]
+        contents = [content_of_item(step, value) for value in values]
         items = [
             FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, content, row.reserve(own_slots))
             for index, (value, content) in enumerate(zip(values, contents, strict=True))
         ]
         if scope.run.services.states is not None:
-            scope.run.services.states.begin({item.key: name_of(item.value, item.index) for item in items})
+            scope.run.services.states.begin(
+                {
+                    each.key: (name_of(each.value, each.index), title_of(step, seen[each.index], each.value))
+                    for each in items
+                }
+            )
         return items
 
     def _require_room(self, size: int, cycles: int) -> None:

@@ -17,10 +17,11 @@ from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited, round_within
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, Ending, ExitCode, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
+from codex_multi_role.flow.fan_out_items import title_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
-from codex_multi_role.run_folder.events import DoneIgnored, StepStarted
-from codex_multi_role.run_folder.states import RUN
+from codex_multi_role.run_folder.events import DoneIgnored, StepEnded, StepStarted
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, RUN
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
 
 SAID_DONE = "done"
@@ -138,6 +139,7 @@ class FlowWalk:
         if failure is not None:
             raise RunHalted(ending_for(failure)) if isinstance(failure, CodexMultiRoleError) else failure
         output, error, bad = work.output(outcomes)
+        self._end_visit(step, visit, error, bad)
         self.state.leave(step.id, output, error, bad)
         self.state.pass_on(step, [outcome.answer for outcome in outcomes])
 
@@ -248,11 +250,20 @@ class FlowWalk:
                 self._run.services.events.publish(self._refused)
             tree = self._run.snapshots.take() if place and self._run.settings.changes_workspace else ""
             self._run.services.events.publish(
-                StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree)
+                StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree, self._title(step))
             )
             if self._run.services.states is not None and step.state is not None and not self._key:
                 self._run.services.states.move(RUN, "", step.state)  # not earlier: a fork from here must still enter it
             self._announced = (step.id, visit)
+
+    def _title(self, step: StepSpec) -> str:
+        return title_of(step, self.state.context()) if step.for_each is None else ""
+
+    def _end_visit(self, step: StepSpec, visit: int, error: str, bad: str) -> None:
+        """Publish that it has ended, unless this session only replays it."""
+        if self._announced == (step.id, visit):
+            state = FAILED if error else COMPLETED
+            self._run.services.events.publish(StepEnded(f"{self._key}{step.id}", visit, state, error, bad))
 
 
 class _One:

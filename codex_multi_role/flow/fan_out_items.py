@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.flow_spec import step_place
-from codex_multi_role.catalog.templates import template_failed
+from codex_multi_role.catalog.templates import render_text, template_failed
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
@@ -17,6 +19,9 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ValueType
 
+TITLES = ("title", "name", "task", "question")
+"""The fields of an item that say what it is about."""
+TITLE_WORDS = 10
 SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")
 
 
@@ -41,6 +46,19 @@ def name_of(item: object, index: int) -> str:
     if isinstance(item, Mapping) and "id" in item:
         return str(item["id"])
     return item if isinstance(item, str) and SHORT_TEXT.fullmatch(item) else str(index + 1)
+
+
+def title_of(step: StepSpec, context: Mapping[str, Any], item: object = None) -> str:
+    """What people call the step, or an ``item`` of it: as its author says, otherwise by the first words of the item.
+
+    A title that cannot be filled in is left out: nobody works with it.
+    """
+    told = next((item[key] for key in TITLES if item.get(key)), "") if isinstance(item, Mapping) else item
+    if step.title is not None:
+        with suppress(DefinitionError):
+            told = render_text(step.title, context, Place(Path()))
+    words = told.split() if isinstance(told, str) else []
+    return " ".join(words) if len(words) <= TITLE_WORDS else f"{' '.join(words[:TITLE_WORDS])} …"
 
 
 def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], place: Place) -> list[list[int]]:

@@ -29,7 +29,7 @@ from codex_multi_role.reading.value_types import (
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
-_ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "with_")
+_ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "title", "with_")
 _WANTED = {"for_each": LIST, "needs": LIST, "concurrency": NUMBER}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import is_open
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import RecordedRun, status_now
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunEvent, RunFolder, event_of
@@ -76,12 +76,12 @@ def follow(folder: RunFolder) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class RunNow:
-    """The state of a run at one moment: its ``run.json``, its status, and its progress if it runs here."""
+    """The state of a run at one moment: its ``run.json``, its status, and its course if it runs here."""
 
     run_id: str
     record: dict[str, Any]
     status: str
-    progress: Progress | None
+    course: Course | None
 
     @property
     def alive(self) -> bool:
@@ -93,7 +93,7 @@ class RunsReader:
 
     def __init__(self, list_runs: Callable[[], list[RecordedRun]]) -> None:
         self._list_runs = list_runs
-        self._live: dict[str, tuple[EventReader, Progress]] = {}
+        self._live: dict[str, tuple[EventReader, Course]] = {}
 
     def look(self) -> list[RunNow]:
         """Return the current state of the runs, oldest first."""
@@ -104,7 +104,7 @@ class RunsReader:
         if status != RunStatus.RUNNING or SHARED in record:
             self._live.pop(folder.run_id, None)
             return RunNow(folder.run_id, record, status, None)
-        reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))
+        reader, course = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Course()))
         for event in reader.read():
-            progress.apply(event)
-        return RunNow(folder.run_id, record, status, progress)
+            course.apply(event)
+        return RunNow(folder.run_id, record, status, course)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
 from codex_multi_role.host.spelling import printable
+from codex_multi_role.presentation.course import ACTIVITIES, Course
 from codex_multi_role.presentation.outcome import (
     Incident,
     added_in_words,
@@ -14,7 +15,6 @@ from codex_multi_role.presentation.outcome import (
     playbook_in_words,
     status_in_words,
 )
-from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
     BEFORE,
     answer_in_words,
@@ -40,19 +40,19 @@ SHOWN_LINES = 200
 class PlainLines:
     """Converts events to lines, in order."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
+    def __init__(self, course: Course) -> None:
+        self.course = course
 
     def of(self, event: RunEvent) -> list[str]:
         """Return the lines of one event, often none."""
-        cycle = self.progress.position.cycle_in_words
-        self.progress.apply(event)
-        now = self.progress.position.cycle_in_words
+        cycle = self.course.cycle_in_words
+        self.course.apply(event)
+        now = self.course.cycle_in_words
         said = [now] if now != cycle and isinstance(event, BEGINNINGS) else []
-        formatter = _lines.registry.get(kind_of(event))  # as in `Progress.apply`
+        formatter = _lines.registry.get(kind_of(event))  # as in `Course.apply`
         if formatter is not None:
             said += formatter(event)
-        if isinstance(event, events.TurnStarted) and (task := self.progress.role(event.role).task):
+        if isinstance(event, events.TurnStarted) and (task := self.course.role(event.role).task):
             said[-1] += f", for task {one_line(task)}"
         return [printable(f"{clock(event.at)}  {line}") for line in said]
 

@@ -123,7 +123,7 @@ class StepStarted(RunEvent):
     """A visit of a step starts.
 
     ``journal_step`` is its place in the journal, 0 in a called flow; ``workspace`` is the workspace's state among the
-    run's snapshots, empty if nothing in the run can change it.
+    run's snapshots, empty if nothing in the run can change it. ``title``: what its author calls it.
     """
 
     step: str
@@ -131,6 +131,21 @@ class StepStarted(RunEvent):
     cycle: int
     journal_step: int = 0
     workspace: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class StepEnded(RunEvent):
+    """A visit of a step has ended. ``state`` and ``reason`` as of an item, ``bad``: why its result is bad.
+
+    A run that was killed meanwhile may lack it: then the walk's next step ends it.
+    """
+
+    step: str
+    visit: int
+    state: str
+    reason: str = ""
+    bad: str = ""
 
 
 @dataclass(frozen=True)
@@ -279,15 +294,21 @@ class CopyMerged(RunEvent):
 
 @dataclass(frozen=True)
 class TestsStarted(RunEvent):
+    """``unit``: the key of the unit whose check runs them; empty after a turn, and at the end of the run."""
+
     __test__ = False
     number: int
     role: str
     turn: int
+    unit: str = ""
 
 
 @dataclass(frozen=True)
 class TestsEnded(RunEvent):
-    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``."""
+    """``failures``: the names of the first failed tests; ``messages``: what they say, as far as they say anything.
+
+    The others are as in the result of the check ``tests``.
+    """
 
     __test__ = False
     number: int
@@ -310,6 +331,7 @@ class TestsEnded(RunEvent):
     not_seen: str = ""
     other_counts: dict[str, int] = field(default_factory=dict)
     forbidden: dict[str, int] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -424,12 +446,16 @@ class FinalCheckEnded(RunEvent):
 
 @dataclass(frozen=True)
 class StateChanged(RunEvent):
-    """``unit``: the key of a fan-out's item, ``item``: its name; both empty for the run itself."""
+    """``unit``: the key of a fan-out's item, ``item``: its name; both empty for the run itself.
+
+    ``title``: what people call the item; only with its first state.
+    """
 
     unit: str
     item: str
     state: str
     reason: str
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ changes it. The ends of turns that a killed session recorded but did not publish
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder.event_log import EventLog, event_of, skim_events
-from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged, TurnEnded, TurnStarted
+from codex_multi_role.run_folder.events import Record, StateChanged, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.past import skim_with_inherited
 from codex_multi_role.run_folder.turn_folder import REUSED, TurnFolder, origin_in_words
@@ -26,43 +26,20 @@ OVER = (COMPLETED, SKIPPED)
 """The final states."""
 
 
-class ReportedStates:
-    """The states in ``events``: by the unit's key, in order."""
+History = Sequence[tuple[str, str, str]]
+"""States, each with its time and reason."""
 
-    def __init__(self, events: Iterable[RunEvent] = ()) -> None:
-        self._by_unit: dict[str, list[StateChanged]] = {}
-        for event in events:
-            self.apply(event)
 
-    def apply(self, event: RunEvent) -> None:
-        """Add the event if it is a state."""
-        if isinstance(event, StateChanged):
-            self._by_unit.setdefault(event.unit, []).append(event)
-
-    def latest(self, unit: str) -> str:
-        """Empty before the first state."""
-        known = self._by_unit.get(unit)
-        return known[-1].state if known else ""
-
-    def as_json(self) -> dict[str, Any]:
-        """``{run, items}``, each ``{unit, item, state, reason, history: [{state, at, reason}]}``, ``run`` or null."""
-        known = dict(self.summaries())
-        return {"run": known.pop(RUN, None), "items": list(known.values())}
-
-    def summaries(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each unit and its state, as in `as_json`."""
-        return ((unit, self.summary(unit)) for unit in self._by_unit)
-
-    def summary(self, unit: str) -> dict[str, Any]:
-        told = self._by_unit[unit]
-        history = [{"state": each.state, "at": each.at, "reason": each.reason} for each in told]
-        latest = told[-1]
-        return {"unit": unit, "item": latest.item, "state": latest.state, "reason": latest.reason, "history": history}
+def states_of(unit: str, item: str, history: History) -> dict[str, Any]:
+    """``{unit, item, state, reason, history: [{state, at, reason}]}``."""
+    told = [{"state": state, "at": at, "reason": reason} for state, at, reason in history]
+    return {"unit": unit, "item": item, "state": told[-1]["state"], "reason": told[-1]["reason"], "history": told}
 
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
-    """`ReportedStates.as_json` for the run in ``folder``, including what it inherited."""
-    return _reported(folder).as_json()
+    """``{run, items}`` of the run in ``folder``, with what it inherited, as in `states_of`; ``run`` may be null."""
+    known = {unit: states_of(unit, *told) for unit, told in _reported(folder).items()}
+    return {"run": known.pop(RUN, None), "items": list(known.values())}
 
 
 def written_state(folder: RunFolder, unit: str) -> str:
@@ -74,8 +51,13 @@ def written_state(folder: RunFolder, unit: str) -> str:
         return ""
 
 
-def _reported(folder: RunFolder) -> ReportedStates:
-    return ReportedStates(skim_with_inherited(folder, {StateChanged}))
+def _reported(folder: RunFolder) -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
+    """The name and the states of each unit, in order."""
+    known: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
+    for event in skim_with_inherited(folder, {StateChanged}):
+        if isinstance(event, StateChanged):
+            known.setdefault(event.unit, (event.item, []))[1].append((event.state, event.at, event.reason))
+    return known
 
 
 class States:
@@ -85,38 +67,40 @@ class States:
         self._path = folder.path / "states.json"
         self._events = events
         self._known = _reported(folder)
-        self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
+        self._texts = {unit: _as_text(states_of(unit, *told)) for unit, told in self._known.items()}
         if self._texts:
             self._write()  # a kill may have come between an event and the file
         events.keep(self._keep)
 
     def latest(self, unit: str) -> str:
-        return self._known.latest(unit)
+        """Empty before the first state."""
+        return self._known[unit][1][-1][0] if unit in self._known else ""
 
     def move(self, unit: str, item: str, state: str, reason: str = "") -> None:
         """Set the state of the unit, or of `RUN`, unless it has that state already, for the same or without a reason.
 
         Raises `StorageError`.
         """
-        if self._known.latest(unit) != state or (reason and self._known.summary(unit)["reason"] != reason):
+        if self.latest(unit) != state or (reason and self._known[unit][1][-1][2] != reason):
             self._events.publish(StateChanged(unit, item, state, reason))
 
-    def begin(self, items: Mapping[str, str]) -> None:
-        """Set the items, by their units, to `PENDING`, unless they have a state already. Raises `StorageError`."""
-        new = [StateChanged(unit, item, PENDING, "") for unit, item in items.items() if not self._known.latest(unit)]
-        self._events.publish(*new)
+    def begin(self, items: Mapping[str, tuple[str, str]]) -> None:
+        """Set the items (name, title), by their units, to `PENDING` if they have no state. Raises `StorageError`."""
+        new = ((unit, *item) for unit, item in items.items() if not self.latest(unit))
+        self._events.publish(*(StateChanged(unit, name, PENDING, "", title) for unit, name, title in new))
 
     def _keep(self, records: Sequence[Record]) -> None:
         changes = [event_of(record) for record in records if record["type"] == StateChanged.type]
         for change in changes:
             if isinstance(change, StateChanged):
-                self._known.apply(change)
-                self._texts[change.unit] = _as_text(self._known.summary(change.unit))
+                known = self._known.setdefault(change.unit, (change.item, []))
+                known[1].append((change.state, change.at, change.reason))
+                self._texts[change.unit] = _as_text(states_of(change.unit, *known))
         if changes:
             self._write()
 
     def _write(self) -> None:
-        """Writes the same as `write_json` of `ReportedStates.as_json`, reusing the texts of unchanged units."""
+        """Writes the same as `write_json` of `read_states`, reusing the texts of unchanged units."""
         run = self._texts.get(RUN, "null")
         items = ",\n".join(f"    {text}".replace("\n", "\n    ") for unit, text in self._texts.items() if unit != RUN)
         listed = f"[\n{items}\n  ]" if items else "[]"

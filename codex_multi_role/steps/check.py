@@ -60,7 +60,7 @@ def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, 
     name, folder = unit.step.check or "", run.services.folder.path / "checks" / unit.key
     with once(run, unit, place, folder):
         if name == "tests":
-            result = run_tests(run, "", 0, options)
+            result = run_tests(run, "", 0, options, unit=unit.key)
         else:
             context = context_of(run, make_folder(folder), options, unit.key, name)
             check = partial(checked, run, folder, partial(find_check(name), context), (), "")

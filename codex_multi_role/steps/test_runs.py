@@ -60,14 +60,15 @@ def run_tests(
     turn: int,
     options: Mapping[str, object] | None = None,
     put_back: Collection[str] = (),
+    unit: str = "",
 ) -> Json:
     """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``) and its `TREE`.
 
-    ``put_back``: protected files that the previous turn had changed.
+    ``put_back``: protected files that the previous turn had changed. ``unit``: the key of the check's unit.
     """
     folder = run.services.folder.new_tests_folder()
     number = int(folder.name)
-    run.services.events.publish(TestsStarted(number, role, turn))
+    run.services.events.publish(TestsStarted(number, role, turn, unit))
     context = context_of(run, folder, {**_own_command(run), **(options or {})})
     test = partial(checked, run, folder, partial(_tests, run, context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
@@ -77,9 +78,9 @@ def run_tests(
     result |= _baseline_of(run).judge(folder, result, command, look_again, partial(_sources, run), earlier)
     result = confirmed(result, run.settings.tests.allow_removed)
     context.write_artifact("result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
-    names = _failed_tests(result, run.services.folder.redact)
+    told = _failed_tests(result, run.services.folder.redact)
     beside = {name: result[name] for name in BESIDE_BASELINE if name in result}
-    run.services.events.publish(TestsEnded(number=number, failures=names, **_figures(result), **beside))
+    run.services.events.publish(TestsEnded(number=number, **told, **_figures(result), **beside))
     return {**result, TREE: (folder / FILES).read_text()}
 
 
@@ -240,10 +241,19 @@ def _sources(run: RunResources, report: SessionReport) -> TestSources:
     return TestSources([relpath(path, root) for path in files], before, now)
 
 
-def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:
-    """The names of the first failed tests. The beginning of a secret would not be recognized: redacted, then cut."""
-    failures: list[Json] = result.get("failures") or []
-    return [redact(str(each["test"]))[:MAX_NAME_CHARACTERS] for each in failures[:FAILURES_TOLD]]
+def _failed_tests(result: Json, redact: Callable[[str], str]) -> Json:
+    """The first failed tests, and what they say: redacted, then cut, because half a secret is not recognized."""
+    failures: list[Json] = (result.get("failures") or [])[:FAILURES_TOLD]
+    told = [(redact(str(each["test"])), redact(_assertion(str(each.get("message") or "")))) for each in failures]
+    cut = [(name[:MAX_NAME_CHARACTERS], words[:MAX_NAME_CHARACTERS]) for name, words in told]
+    return {"failures": [name for name, _ in cut], "messages": {name: words for name, words in cut if words}}
+
+
+def _assertion(message: str) -> str:
+    """The line of pytest's report that says what failed: the first that it marks, otherwise the last."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    marked = (line[1:] for line in lines if line.startswith("E ") and line[1:].strip())
+    return next(marked, lines[-1] if lines else "").strip()
 
 
 def without_tree(run: RunResources, recorded: Json) -> tuple[Json, str]:

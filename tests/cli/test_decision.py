@@ -270,7 +270,7 @@ def test_cancel_reports_a_task_once_its_states_file_is_written(worked_on: RunFol
 
     events.keep(delay_the_file)
     states = States(worked_on, events)
-    states.begin({"solve.1.0": "A"})
+    states.begin({"solve.1.0": ("A", "")})
     states.move("solve.1.0", "A", "IN_PROGRESS")
 
     def skip_once_cancelled() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from codex_multi_role.cli.foreground import summary
 from codex_multi_role.cli.views import open_view
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import next_command
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunReport
@@ -23,7 +23,7 @@ def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: st
 
 
 def test_good_end_says_what_was_done_and_where_to_look() -> None:
-    lines = list(summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run())))
+    lines = list(summary(report(0, "succeeded", "done", "implementer said DONE"), Course.of(whole_run())))
     assert lines == [
         "Done: implementer said DONE",
         "  No model was asked: the answers came from the playbook roman-numerals.",
@@ -40,7 +40,7 @@ def test_good_end_says_what_was_done_and_where_to_look() -> None:
 
 def following(exit_code: int, runs_dir: str = "runs") -> str:
     ended = replace(report(exit_code, "ended", "x"), folder=Path(runs_dir) / RUN)
-    return list(summary(ended, Progress.of(in_order(started()))))[-1].removeprefix("  next     ")
+    return list(summary(ended, Course.of(in_order(started()))))[-1].removeprefix("  next     ")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_next_command_is_one_that_helps() -> None:
 
 
 def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
-    progress = Progress.of(in_order(started(), e.FilesApplied("implementer", 1, 1, 0, ["a.py"])))
-    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), progress))
+    course = Course.of(in_order(started(), e.FilesApplied("implementer", 1, 1, 0, ["a.py"])))
+    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), course))
     assert (lines[0], lines[5]) == ("No plan left: x", "  files    a.py (1 write)")
     assert "  hint     look there" in lines
 
@@ -82,17 +82,17 @@ def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
 def test_summary_shows_report_path_or_why_it_is_missing() -> None:
     ended = replace(report(0, "succeeded", "done"), folder=Path("runs") / RUN)
     page = ended.folder / "report.html"
-    assert f"  report   {page}" in summary(replace(ended, page=page), Progress())
-    lines = summary(replace(ended, page_problem="cannot write it"), Progress())
+    assert f"  report   {page}" in summary(replace(ended, page=page), Course())
+    lines = summary(replace(ended, page_problem="cannot write it"), Course())
     assert f"  report   not written: cannot write it; `codex-multi-role report {RUN}` tries again" in lines
-    lines = summary(replace(ended, folder=Path("my runs") / RUN, page_problem="full"), Progress())
+    lines = summary(replace(ended, folder=Path("my runs") / RUN, page_problem="full"), Course())
     again = f"codex-multi-role report {RUN} --runs-dir 'my runs'"
     assert f"  report   not written: full; `{again}` tries again" in lines
 
 
 @pytest.mark.parametrize("asks", [True, False])
 def test_plain_lines_leave_questions_to_who_asks_them(capsys: pytest.CaptureFixture[str], asks: bool) -> None:
-    with open_view(Progress(), as_json=False, quiet=False, plain=True, asks=asks) as view:
+    with open_view(Course(), as_json=False, quiet=False, plain=True, asks=asks) as view:
         for event in in_order(started(), e.ReviewAsked("ok.1", "Ship it?"), e.ReviewAnswered("ok.1", True, "", "ann")):
             view(event.as_record())
     said = capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.live import picture
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from tests.support.console import on_terminal
 from tests.support.recorded_runs import whole_run
 
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.real
 SHOW_WHOLE_RUN = """
 import sys
 from tests.support.recorded_runs import whole_run
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.cli.views import open_view
 
-with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
+with open_view(Course(), as_json=False, quiet=False, plain=False) as take:
     for event in whole_run():
         take(event.as_record())
     sys.stderr.write("a library's words\\n")
@@ -32,14 +32,14 @@ with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
 RESIZED = """
 import fcntl, struct, sys, termios
 from tests.support.recorded_runs import whole_run
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.cli.views import open_view
 
 def resize(columns):
     fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
 
 resize(120)
-with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
+with open_view(Course(), as_json=False, quiet=False, plain=False) as take:
     for index, event in enumerate(whole_run()):
         take(event.as_record())
         if index == 10:
@@ -89,7 +89,7 @@ def test_dumb_terminal_gets_plain_lines() -> None:
 
 
 def test_picture_is_svg_with_the_final_table() -> None:
-    svg = picture(Progress.of(whole_run()))
+    svg = picture(Course.of(whole_run()))
     assert "url(" not in svg.replace("url(#", "")
     text = "".join(ElementTree.fromstring(svg).itertext()).replace("\xa0", " ")
     assert "tests 002" in text

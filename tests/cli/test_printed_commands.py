@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.main import main
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Questions
 from codex_multi_role.run_folder.events import RunEvent, TurnEnded
 from codex_multi_role.run_folder.folder import PROGRAM, command_line
@@ -145,17 +145,17 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
     """Ctrl-C after the first turn, for the run that is interrupted."""
     if request.node.callspec.params["name"] != "interrupted":
         return
-    apply = Progress.apply
+    apply = Course.apply
     pressed: list[bool] = []
 
-    def interrupt(progress: Progress, event: RunEvent) -> None:
-        apply(progress, event)
+    def interrupt(course: Course, event: RunEvent) -> None:
+        apply(course, event)
         if isinstance(event, TurnEnded) and not pressed:
             pressed.append(True)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
 
-    monkeypatch.setattr(Progress, "apply", interrupt)
+    monkeypatch.setattr(Course, "apply", interrupt)
 
 
 @pytest.mark.usefixtures("interrupting")

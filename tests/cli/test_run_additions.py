@@ -14,7 +14,7 @@ from codex_multi_role.cli.run import run
 from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.cli.settings import SettingsCommand
 from codex_multi_role.errors import UsageError
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_options import RunReport
 from tests.support.plugins import install
 
@@ -97,12 +97,12 @@ def test_nothing_is_looked_up_for_our_own_options(arguments: list[str], monkeypa
     monkeypatch.setattr("codex_multi_role.reading.registry._installed", no_look)
     with run.make_context("run", arguments) as context:
         assert "tell" not in context.params
-        report_end(context, REPORT, Progress())
+        report_end(context, REPORT, Course())
 
 
 def test_end_is_reported_and_a_failure_there_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with run.make_context("run", ["--tell", "Ada"]) as context:
-        report_end(context, REPORT, Progress())
+        report_end(context, REPORT, Course())
     assert Path("told").read_text() == "Ada 1"
     warning = "warning: the run has ended and the exit code stays 1, but the reports failed: nobody listens\n"
     assert capsys.readouterr().err == warning

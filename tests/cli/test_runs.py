@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.run_folder import Owner
+from codex_multi_role.run_folder import events as e
 from tests.support.console import at_terminal, console
-from tests.support.recorded_runs import make_run
+from tests.support.recorded_runs import in_order, make_run
 
 
 def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
@@ -92,11 +93,14 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert "exit       1: ended without reaching the goal" in lines
     assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
     assert "cost       unpriced: 2 turns without a price" in lines
-    first, second = [line.split()[1:] for line in lines if " planner " in line]
-    assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "unpriced", "1.5", "summary:", "is", "missing"]
-    assert second[-5:] == ["repairs", "turn", "1.", "planned", "it"]
-    (tests,) = [line.split()[1:] for line in lines if " tests 001 " in line]
-    assert tests == ["tests", "001", "failed", "3", "passed,", "1", "failed:", "test_a::test_one"]
+    tree = [line[10:] for line in lines[lines.index("") + 1 :]]
+    assert tree[:5] == [
+        "✓ team: 13.0 s, $1.26",
+        "  ✓ planner: turn 1, 1.5 s, 1,200 in, 34 out, $0.42, what planner did",
+        "  ✗ implementer: turn 1, invalid reply, 1.5 s, 1,200 in, 34 out, $0.42, summary: is missing",
+        "  ✓ implementer: turn 2, repairs turn 1, 1.5 s, 1,200 in, 34 out, $0.42, what implementer did",
+        "    ✗ tests 001: failed: 3 passed, 1 failed: test_a::test_one",
+    ]
     assert f"look in {folder.path}" in lines
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
 
@@ -125,28 +129,12 @@ def test_svg_picture_is_written_or_missing_folder_is_reported(tmp_path: Path) ->
     assert "folder 'no' does not exist" in done.stderr
 
 
-def test_turns_tests_and_questions_are_in_one_order_by_time(tmp_path: Path) -> None:
+def test_answer_of_a_person_stands_at_its_step(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
-    question = {"key": "ok.1", "question": "Keep it?", "show": "", "asked_at": "2026-01-31T10:15:16.500+00:00"}
-    answer = {"approved": True, "comment": "good", "by": "ann", "at": "2026-01-31T10:15:17.000+00:00"}
-    path = folder.path / "reviews/ok.1.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({**question, "time_limit_seconds": None, "default": None, "answer": answer}))
-    lines = console("show", "first", folder=tmp_path).stdout.splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("at "))
-    rows = [line.split() for line in lines[start + 1 : lines.index("", start)]]
-    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
-    assert [row[1:3] for row in rows] == [
-        ["planner", "1"],
-        ["implementer", "1"],
-        ["implementer", "2"],
-        ["tests", "001"],
-        ["review", "ok.1"],
-        ["planner", "2"],
-        ["implementer", "3"],
-        ["tests", "002"],
-    ]
-    assert rows[4][3:] == ["approved", "Keep", "it?", "ann:", "good"]
+    asked = [e.StepStarted("ok", 1, 0), e.ReviewAsked("ok.1", "Keep it?")]
+    told = in_order(*asked, e.ReviewAnswered("ok.1", True, "good", "ann"), e.StepEnded("ok", 1, "COMPLETED"))
+    folder.events_path.write_text("".join(json.dumps(event.as_record()) + "\n" for event in told))
+    assert "  ✓ ok: approved by ann: good, 3.0 s\n" in console("show", "first", folder=tmp_path).stdout
 
 
 def test_flow_without_cycles_shows_none(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
@@ -104,12 +104,12 @@ def test_turn_whose_end_a_kill_left_unpublished_counts(tmp_path: Path) -> None:
     lines = events.read_text().splitlines(keepends=True)
     events.write_text("".join(lines[: next(index for index, line in enumerate(lines) if '"turn_ended"' in line)]))
     totals = team.resume(max_turns=9).totals
-    progress = Progress.of(read_events(events))
+    course = Course.of(read_events(events))
     assert team.events[0]["role"] == "one"
-    assert [role.turns for role in progress.roles.values()] == [1, 1]
-    assert float(progress.cost.amount) == float(sum(each.amount for each in progress.step_costs.values()))
-    assert float(progress.cost.amount) == pytest.approx(totals["cost"])
-    assert progress.left(progress.at)["turns"] == 9 - 2
+    assert [role.turns for role in course.roles.values()] == [1, 1]
+    assert float(course.used.cost.amount) == float(sum(each.amount for each in course.step_costs.values()))
+    assert float(course.used.cost.amount) == pytest.approx(totals["cost"])
+    assert course.left(course.at)["turns"] == 9 - 2
 
 
 def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None:

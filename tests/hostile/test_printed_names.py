@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.result import markdown_as_html
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, read_events
 from codex_multi_role.run_folder import events as e
@@ -332,7 +332,7 @@ def test_reports_to_ci_have_no_control_characters(surroundings: Folder) -> None:
 
     folder = RunFolder(surroundings.run)
     report = RunReport("first", folder.path, "failed", HOSTILE, HOSTILE, 3, HOSTILE, folder.record()["totals"])
-    ended = EndedRun.of(report, Progress.of(read_events(folder.events_path)))
+    ended = EndedRun.of(report, Course.of(read_events(folder.events_path)))
     junit = junit_report(ended).decode()
     ElementTree.fromstring(junit)
     for text in (junit, job_summary(ended), *strings(link_annotations(ended, JOB | {"CI_PROJECT_DIR": str(ROOT)}))):

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.story import Story
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import BEGAN, in_order, started, turn, whole_run
@@ -24,7 +23,7 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def lines_of(*events: RunEvent) -> list[str]:
-    plain = PlainLines(Progress())
+    plain = PlainLines(Course())
     return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
 
 
@@ -43,21 +42,21 @@ class WordsCounted(e.AddedEvent):
 def test_event_of_an_extension_says_its_words(words: str, line: str) -> None:
     """And its mistakes end no run and no view."""
     event = WordsCounted(words, at="2026-01-31T10:15:09.000+00:00")
-    [shown] = PlainLines(Progress()).of(event)
+    [shown] = PlainLines(Course()).of(event)
     assert line in shown
     assert shown.isprintable()
-    assert line in Story.of([], [event]).added[0].words
+    assert line in Course.of([event]).notes[0].words
 
 
 def test_killed_turn_has_no_duration() -> None:
     reason = "the run was killed during this turn"
     end = e.TurnEnded("one", 1, "interrupted", "killed", reason, 90, 10, 0.0, "", at="2026-01-31T10:15:09.000+00:00")
-    [line] = PlainLines(Progress()).of(end)
+    [line] = PlainLines(Course()).of(end)
     assert line == f"10:15:09  one: turn 1 interrupted (killed: {reason}), 90 tokens in, 10 out"
 
 
 def test_whole_run_reads_as_a_story() -> None:
-    plain = PlainLines(Progress())
+    plain = PlainLines(Course())
     lines = [line for record in whole_run() for line in plain.of(record)]
     assert lines[:6] == [
         "10:15:00  run 20260131_101500_0a1b2c3d starts: flow cycles, 3 cycles",
@@ -117,7 +116,7 @@ def test_review_is_shown_with_its_answer() -> None:
 def test_python_of_the_tests_is_named_if_it_is_known() -> None:
     def lines(python: dict[str, str]) -> list[str]:
         begun = e.RunStarted("r", "g", "cycles", 1, [], "/w", "/f", None, False, python=python, at=BEGAN.isoformat())
-        return [line for line in PlainLines(Progress()).of(begun) if "Python" in line]
+        return [line for line in PlainLines(Course()).of(begun) if "Python" in line]
 
     known = {"path": "/usr/bin/python3", "version": "3.11.7", "source": "PATH"}
     assert lines(known) == ["10:15:00  tests run with Python 3.11.7 (PATH): /usr/bin/python3"]
@@ -126,7 +125,7 @@ def test_python_of_the_tests_is_named_if_it_is_known() -> None:
 
 @pytest.mark.parametrize("at", ["", "2026-01-31T10:16:00+00:00"])
 def test_event_that_cannot_be_read_has_no_line(at: str) -> None:
-    assert PlainLines(Progress()).of(e.UnknownEvent(at=at)) == []
+    assert PlainLines(Course()).of(e.UnknownEvent(at=at)) == []
 
 
 def test_cycle_is_announced_once() -> None:
@@ -143,7 +142,7 @@ def test_what_a_model_wrote_cannot_steer_the_terminal() -> None:
 
 @pytest.mark.parametrize("cycles", [0, 1])
 def test_run_without_cycles_announces_none(cycles: int) -> None:
-    plain = PlainLines(Progress())
+    plain = PlainLines(Course())
     begun = replace(started(), cycles=cycles)
     lines = [line for event in in_order(begun, e.StepStarted("team", 1, 1)) for line in plain.of(event)]
     assert lines[0].endswith("flow cycles, 1 cycle" if cycles else "flow cycles")

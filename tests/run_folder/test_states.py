@@ -67,12 +67,12 @@ def test_resumed_run_keeps_states_and_repairs_states_file(tmp_path: Path) -> Non
 def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     with session(folder) as states:
-        states.begin({"solve.1.0": "A"})
+        states.begin({"solve.1.0": ("A", "")})
         first = ItemStates(states, "solve.1.0", "A")
         first.become(IN_PROGRESS)
         first.publish()
     with session(folder) as states:  # killed after the first try was recorded: only now it is told how that ended
-        states.begin({"solve.1.0": "A"})
+        states.begin({"solve.1.0": ("A", "")})
         again = ItemStates(states, "solve.1.0", "A")
         for state, really_done in ((IN_PROGRESS, False), (FAILED, True), (IN_PROGRESS, True)):
             again.become(state)
@@ -97,7 +97,7 @@ def test_items_begin_with_one_writing_of_their_file(tmp_path: Path, monkeypatch:
         write(states)
 
     monkeypatch.setattr(States, "_write", counted)
-    items = {f"solve.1.{number}": f"T{number}" for number in range(100)}
+    items = {f"solve.1.{number}": (f"T{number}", "") for number in range(100)}
     with session(folder) as states:
         states.move("solve.1.7", "T7", COMPLETED)
         states.begin(items)

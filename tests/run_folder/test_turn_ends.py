@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.story import Story
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import EventLog, RunEvent, RunFolder, TurnFolder, close_unfinished, read_events
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_folder.states import unpublished_ends
@@ -67,10 +66,9 @@ def test_turn_that_never_started_has_no_end(run: RunFolder) -> None:
 def test_roles_and_steps_of_a_resumed_run_include_killed_turns(run: RunFolder) -> None:
     last = killed(run)[-1].at
     publish(run, [*unpublished_ends(run), started(resumed=True)])
-    progress = Progress.of(read_events(run.events_path))
-    assert [float(role.cost.amount) for role in progress.roles.values()] == [0.42, 0.4]
-    assert float(progress.step_costs["team"].amount) == 0.82
-    assert progress.roles["implementer"].state == "interrupted"
-    assert progress.position.finished == {"planner"}
-    story = Story.of([], read_events(run.events_path))
-    assert (story.turns["implementer", 1].ended, story.turns["implementer", 1].status) == (last, "interrupted")
+    course = Course.of(read_events(run.events_path))
+    assert [float(role.cost.amount) for role in course.roles.values()] == [0.42, 0.4]
+    assert float(course.step_costs["team"].amount) == 0.82
+    assert course.roles["implementer"].state == "interrupted"
+    assert [role.cycle for role in course.roles.values()] == [1, 0]
+    assert (course.turns["implementer", 1].ended, course.turns["implementer", 1].status) == (last, "interrupted")

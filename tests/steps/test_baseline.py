@@ -15,8 +15,8 @@ import pytest
 from codex_multi_role import UsageError, fork
 from codex_multi_role.cli.live import picture
 from codex_multi_role.errors import StorageError
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import read_events
 from codex_multi_role.run_folder.events import BaselineStarted
@@ -262,7 +262,7 @@ def test_role_that_only_reads_is_asked_while_the_tests_run(tmp_path: Path) -> No
     told = f"running (last: {duration(started['last_seconds'])}; skip: --no-baseline)"
     assert told in live(team.runs / "latest", "baseline_started")
     assert (
-        PlainLines(Progress())
+        PlainLines(Course())
         .of(BaselineStarted(at=started["at"], last_seconds=started["last_seconds"]))[0]
         .endswith(told)
     )
@@ -429,7 +429,7 @@ def live(run: Path, last: str) -> str:
     """What the live view shows after the first event of that type."""
     events = list(read_events(run / "events.jsonl"))
     until = [event.type for event in events].index(last) + 1
-    return picture(Progress.of(events[:until])).replace("&#160;", " ")
+    return picture(Course.of(events[:until])).replace("&#160;", " ")
 
 
 def with_ignored(folder: Path, *turns: Record) -> TeamFolder:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from codex_multi_role.extensions.ci.ended_run import EndedRun
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_options import RunReport
 from tests.support.recorded_runs import make_run
@@ -50,7 +50,7 @@ def make_ended(folder: Path, exit_code: int = 1, reason: str = "all 3 cycles are
     )
     values = {"status": "ended", "outcome": outcome, "reason": reason, "hint": "", **changes}
     report = RunReport(run.run_id, run.path, exit_code=exit_code, totals=TOTALS, **values)
-    return EndedRun.of(report, Progress.of(read_events(run.events_path)))
+    return EndedRun.of(report, Course.of(read_events(run.events_path)))
 
 
 def leave_tests(run: RunFolder | None, report: str, **result: Any) -> None:

@@ -14,8 +14,8 @@ from junitparser import Error, Skipped
 
 from codex_multi_role.checks.junit_report import read_cases, read_report, test_id
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_tests
 from codex_multi_role.presentation.wording import judged, one_line
 from codex_multi_role.run_folder import RunFolder
@@ -44,7 +44,7 @@ class RunEvidence:
     """What a run recorded, ended or not. ``folder`` is None if no run began; ``redact`` removes secrets."""
 
     folder: RunFolder | None
-    progress: Progress
+    course: Course
     totals: dict[str, float]
     redact: Callable[[str], str] = str
 
@@ -69,7 +69,7 @@ class EndedRun(RunEvidence):
     following: str
 
     @classmethod
-    def of(cls, report: RunReport, progress: Progress) -> EndedRun:
+    def of(cls, report: RunReport, course: Course) -> EndedRun:
         folder = RunFolder(report.folder)
         return cls(
             exit_code=report.exit_code,
@@ -78,7 +78,7 @@ class EndedRun(RunEvidence):
             hint=report.hint,
             following=next_command(folder, report.exit_code),
             folder=folder,
-            progress=progress,
+            course=course,
             totals=dict(report.totals),
             redact=folder.redact,
         )
@@ -93,7 +93,7 @@ class EndedRun(RunEvidence):
             hint=error.hint,
             following="",
             folder=None,
-            progress=Progress(),
+            course=Course(),
             totals={},
         )
 

@@ -15,7 +15,7 @@ from codex_multi_role.host.workflow_log import runs_here
 from codex_multi_role.option import Section
 
 if TYPE_CHECKING:
-    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.presentation.course import Course
     from codex_multi_role.run_options import RunReport
 
 
@@ -42,11 +42,11 @@ def _files(ctx: click.Context) -> dict[str, Path]:
     return {each.key: path for each in REPORTS if (path := ctx.params.get(each.key)) is not None}
 
 
-def _ended(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+def _ended(ctx: click.Context, report: RunReport, course: Course) -> None:
     if (files := _files(ctx)) or runs_here():
         from codex_multi_role.extensions.ci.reports import report_end  # here: few runs write reports
 
-        report_end(files, report, progress)
+        report_end(files, report, course)
 
 
 def _failed(ctx: click.Context, error: CodexMultiRoleError) -> None:

@@ -15,7 +15,7 @@ from codex_multi_role.extensions.ci.run_blocks import (
     table,
     warnings_block,
 )
-from codex_multi_role.presentation.progress import RoleProgress
+from codex_multi_role.presentation.pieces import RoleNow
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.wording import cost_in_words, duration, one_line
@@ -62,11 +62,11 @@ def _facts(run: EndedRun) -> list[str]:
 
 
 def _roles(run: EndedRun) -> list[str]:
-    roles = [role for role in run.progress.roles.values() if role.turns][:MOST_ROLES]
+    roles = [role for role in run.course.roles.values() if role.turns][:MOST_ROLES]
     return ["### Roles", "", *table(HEADINGS, [_role(run, role) for role in roles], NUMBERS)] if roles else []
 
 
-def _role(run: EndedRun, role: RoleProgress) -> list[str]:
+def _role(run: EndedRun, role: RoleNow) -> list[str]:
     counts = [f"{number:,}" for number in (role.turns, role.input_tokens, role.output_tokens)]
     return [
         cell(run.line(role.name)),

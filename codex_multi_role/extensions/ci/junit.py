@@ -44,9 +44,9 @@ def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
 
 
 def _run_case(run: EndedRun) -> TestCase:
-    flow = run.line(run.progress.started.flow) or "run"
+    flow = run.line(run.course.started.flow) or "run"
     case = TestCase(
-        f"flow {flow}" if run.progress.started.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0))
+        f"flow {flow}" if run.course.started.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0))
     )
     if run.exit_code != 0:
         case.result = [_run_result(run)]
@@ -66,10 +66,10 @@ def _run_output(run: EndedRun) -> Iterator[str]:
     if run.folder is None:
         return
     yield f"run {run.name}: {run.headline} ({run.meaning})"
-    yield f"goal: {run.line(run.progress.started.goal, 500)}"
+    yield f"goal: {run.line(run.course.started.goal, 500)}"
     yield f"folder: {run.folder.path}"
-    if run.progress.tests is not None:
-        yield f"tests: {verdict(vars(run.progress.tests))}"
+    if (tests := run.course.latest_tests) is not None:
+        yield f"tests: {verdict(tests.told)}"
     turns = read_turns(run.folder)
     if len(turns) > MOST_TURNS:
         yield f"the last {MOST_TURNS} of {len(turns)} turns:"
@@ -77,7 +77,7 @@ def _run_output(run: EndedRun) -> Iterator[str]:
         said = run.line(turn["summary"] or turn.get("reason", ""))
         seconds = duration(float(turn.get("seconds") or 0))
         yield f"{turn['role']} turn {turn['turn']}: {turn.get('status', 'unknown')} in {seconds}: {said}"
-    yield from (f"warning: {run.line(warning, 500)}" for warning in run.progress.warnings)
+    yield from (f"warning: {run.line(warning, 500)}" for warning in run.course.warnings)
 
 
 def _test_cases(run: EndedRun, tests: LatestTests) -> Iterator[TestCase]:

@@ -15,7 +15,7 @@ from codex_multi_role.extensions.ci.job_summary import job_summary
 from codex_multi_role.extensions.ci.junit import junit_report
 from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
 from codex_multi_role.host.workflow_log import command, runs_here
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import RunReport
 
@@ -23,9 +23,9 @@ Files = Mapping[str, Path]
 """The requested files by the report that goes to each."""
 
 
-def report_end(files: Files, report: RunReport, progress: Progress) -> None:
+def report_end(files: Files, report: RunReport, course: Course) -> None:
     """Write the reports, and annotate the log of a workflow. Raises an error if the run can no longer be read."""
-    run = EndedRun.of(report, progress)
+    run = EndedRun.of(report, course)
     _write_reports(files, run)
     if runs_here():
         top = os.environ.get(TOP_VARIABLE)
@@ -84,7 +84,7 @@ def run_annotations(run: EndedRun, top: Path | None) -> Iterator[str]:
         yield command("error", text, title=f"{PROGRAM}: {run.outcome}")
         for case in run.tests.red[: MOST_OF_A_KIND - 1] if run.tests else []:
             yield _failing_test(run, case, top)
-    for warning in list(dict.fromkeys(run.progress.warnings))[:MOST_OF_A_KIND]:
+    for warning in list(dict.fromkeys(run.course.warnings))[:MOST_OF_A_KIND]:
         yield command("warning", run.line(warning, 500), title=PROGRAM)
 
 

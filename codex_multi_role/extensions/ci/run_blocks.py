@@ -19,7 +19,7 @@ PIPE = re.compile(r"(\\*)\|")
 
 def playbook_note(run: RunEvidence) -> str:
     """Return the sentence that no model was asked; empty if one was."""
-    played = run.progress.started.playbook
+    played = run.course.started.playbook
     return playbook_in_words(played, over=True, named=lambda name: code(run.line(name))) if played else ""
 
 
@@ -34,7 +34,7 @@ def result_block(result: ShownResult, most_lines: int, more: Iterable[str] = ())
 
 def facts(run: RunEvidence) -> list[str]:
     """The goal, the flow, and what the run cost, as items."""
-    totals, started, where = run.totals, run.progress.started, run.progress.where
+    totals, started, where = run.totals, run.course.started, run.course.where
     return [
         f"- goal: {code(run.line(started.goal, 1000))}",
         f"- flow: {code(run.line(started.flow))}{f', {code(run.line(where))}' if where else ''}",
@@ -58,7 +58,7 @@ def _failed_test(run: RunEvidence, case: Case) -> str:
 
 
 def warnings_block(run: RunEvidence) -> list[str]:
-    warnings = [code(run.line(warning, 500)) for warning in dict.fromkeys(run.progress.warnings)]
+    warnings = [code(run.line(warning, 500)) for warning in dict.fromkeys(run.course.warnings)]
     return ["### Warnings", "", *listed(warnings)] if warnings else []
 
 

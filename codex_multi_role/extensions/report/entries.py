@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -12,8 +12,9 @@ from markupsafe import Markup
 
 from codex_multi_role.extensions.report.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
 from codex_multi_role.extensions.report.rendering import price
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
-from codex_multi_role.presentation.story import RUNNING, Note, ReportedTurn, Story, TestRun, in_order
+from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import compact, duration, judged, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
@@ -75,12 +76,12 @@ class Entries:
     ``alive``: whether a process works on the run; without one, a turn without an end was killed.
     """
 
-    def __init__(self, folder: RunFolder, story: Story, cut_at: int, *, alive: bool) -> None:
+    def __init__(self, folder: RunFolder, course: Course, cut_at: int, *, alive: bool) -> None:
         self._folder = folder
         self._alive = alive
         self._reader = Reader(folder.path, folder.redact, cut_at)
         self.questions = Questions(folder.path).asked()
-        self._begun = in_order(folder, story, self.questions)
+        self._begun = in_order(folder, course, self.questions)
 
     def __len__(self) -> int:
         return len(self._begun)
@@ -148,8 +149,8 @@ class Entries:
             at=tests.began,
             who=f"tests {number}",
             what="",
-            status=Chip(judged(vars(tests)), tone_of(judged(vars(tests)))),
-            about=verdict(vars(tests)),
+            status=Chip(judged(tests.told), tone_of(judged(tests.told))),
+            about=verdict(tests.told),
             data=embedded(list(parts)),
         )
 
@@ -193,7 +194,7 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
         found.append(Chip(plural(turn.written, "file")))
     if approvals := result.get("approvals"):
         found.append(Chip(plural(len(approvals), "approval"), WARN))
-    found += [Chip(f"tests {verdict(vars(tests))}", tone_of(judged(vars(tests)))) for tests in turn.tests]
+    found += [Chip(f"tests {verdict(tests.told)}", tone_of(judged(tests.told))) for tests in turn.tests]
     return found
 
 
@@ -208,5 +209,39 @@ def _cost(result: dict[str, Any]) -> str:
 
 
 def _added(note: Note) -> ReportEntry:
-    status, name = Chip("noted"), f"event-{note.who}-{note.at}"
-    return ReportEntry("event", name, note.at, note.who, "", status, note.words, embedded([]))
+    status, name = Chip("noted"), f"event-{note.who}-{note.began}"
+    return ReportEntry("event", name, note.began, note.who, "", status, note.words, embedded([]))
+
+
+@dataclass(frozen=True)
+class TimedPart:
+    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
+
+    at: str
+    what: ReportedTurn | Question | TestRun | Note | Path
+
+
+def in_order(folder: RunFolder, course: Course, questions: Sequence[Question]) -> list[TimedPart]:
+    """Return everything that began, earliest first."""
+    found = [TimedPart(turn.began, turn) for turn in _all_turns(folder, course)]
+    found += [TimedPart(tests.began, tests) for tests in course.tests.values() if not tests.turn]
+    found += [TimedPart(question.asked_at, question) for question in questions]
+    found += _checks(folder, course.pieces)
+    found += [TimedPart(each.began, each) for each in course.notes if each.who]
+    return sorted(found, key=lambda each: each.at)
+
+
+def _all_turns(folder: RunFolder, course: Course) -> Iterator[ReportedTurn]:
+    """Yield the turns that have events, then those in the folder that have none."""
+    yield from course.turns.values()
+    for role, turn in list_turns(folder):
+        if (role, turn.number) not in course.turns:
+            yield ReportedTurn(role, turn.number, course.at, course.at, "unknown")
+
+
+def _checks(folder: RunFolder, pieces: Mapping[str, WorkPiece]) -> Iterator[TimedPart]:
+    top = folder.path / "checks"
+    for path in top.rglob("result.json"):
+        key = path.parent.relative_to(top).as_posix()
+        if piece := pieces.get(key) or pieces.get(key.rpartition(".")[0]):
+            yield TimedPart(piece.began, path.parent)

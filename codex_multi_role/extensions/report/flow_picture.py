@@ -16,7 +16,7 @@ from textwrap import wrap
 from codex_multi_role.catalog import EVERY_ROLE
 from codex_multi_role.flow.chart import NEXT, OUT, Chart, Node, end_words
 from codex_multi_role.flow.routing import End
-from codex_multi_role.presentation.story import Visit
+from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.presentation.wording import one_line, plural
 from codex_multi_role.run_folder.events import RunEnded
 
@@ -41,7 +41,7 @@ class PathTaken:
     stopped: tuple[str, End] | None = None
 
 
-def paths_taken(charts: Sequence[Chart], visits: Iterable[Visit], ended: RunEnded | None) -> dict[str, PathTaken]:
+def paths_taken(charts: Sequence[Chart], visits: Iterable[WorkPiece], ended: RunEnded | None) -> dict[str, PathTaken]:
     """Return the paths by flow; the first of ``charts`` is the run's own.
 
     A key identifies a called flow's walk; its end is known only if there is no choice.

@@ -8,10 +8,10 @@ from typing import Any
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.extensions.report.rendering import price
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
-from codex_multi_role.presentation.progress import RoleProgress
+from codex_multi_role.presentation.pieces import RoleNow
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
-from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import (
     compact,
     costs_by_step,
@@ -44,7 +44,7 @@ class Heading:
     next: str
     facts: list[tuple[str, str]]
     figures: list[tuple[str, str]]
-    roles: list[RoleProgress]
+    roles: list[RoleNow]
     files: list[str]
     more_files: int
 
@@ -53,15 +53,15 @@ class Heading:
         return self.status == RunStatus.RUNNING
 
 
-def heading(folder: RunFolder, story: Story) -> Heading:
+def heading(folder: RunFolder, course: Course) -> Heading:
     """Build the heading from ``run.json``, or from the events if it cannot be read."""
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")
-    files = folder.redact.within(changed_files(folder, record, story.turns))
+    files = folder.redact.within(changed_files(folder, record, course.turns))
     return Heading(
         run_id=folder.run_id,
-        goal=str(record.get("goal") or story.progress.started.goal)[:GOAL_LENGTH],
+        goal=str(record.get("goal") or course.started.goal)[:GOAL_LENGTH],
         status=status,
         tone=run_status(status).tone,
         outcome=ending_in_words(status, str(record.get("outcome") or "")),
@@ -69,32 +69,32 @@ def heading(folder: RunFolder, story: Story) -> Heading:
         hint=one_line(record.get("hint") or "", 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, record, status),
-        facts=[(name, value) for name, value in _facts(record, story) if value],
-        figures=list(_figures(totals_now(folder, record), len(files), story)),
-        roles=list(story.progress.roles.values()),
+        facts=[(name, value) for name, value in _facts(record, course) if value],
+        figures=list(_figures(totals_now(folder, record), len(files), course)),
+        roles=list(course.roles.values()),
         files=[one_line(name) for name in files[:FILES_NAMED]],
         more_files=max(0, len(files) - FILES_NAMED),
     )
 
 
-def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
-    flow = record.get("flow") or story.progress.started.flow
-    cycles = story.progress.position.cycles
+def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str]]:
+    flow = record.get("flow") or course.started.flow
+    cycles = course.started.cycles
     yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
     inputs = record.get("inputs")
     if isinstance(inputs, Mapping):
         yield "inputs", ", ".join(f"{one_line(name)}={one_line(value, 120)}" for name, value in inputs.items())
     if playbook := record.get("playbook"):
         yield "model", f"none (answers from the playbook {one_line(playbook)})"
-    if forked := story.progress.forked:
+    if forked := course.forked:
         yield "fork", one_line(forked, 1000)
     elif isinstance(origin := record.get("forked_from"), Mapping):
         yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
-    yield "started", _when(record.get("started_at") or story.began)
+    yield "started", _when(record.get("started_at") or course.began)
     if resumed := record.get("resumed_at"):
         yield "resumed", ", ".join(map(_when, resumed[-5:]))
     yield "ended", _when(record.get("ended_at"))
-    yield "cost by step", costs_by_step(story.progress.step_costs)
+    yield "cost by step", costs_by_step(course.step_costs)
     yield "workspace", one_line(record.get("workspace", ""), 500)
     versions = record.get("versions")
     if isinstance(versions, Mapping):
@@ -105,7 +105,7 @@ def _when(at: object) -> str:
     return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _figures(totals: Mapping[str, Any], files: int, story: Story) -> Iterator[tuple[str, str]]:
+def _figures(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:
     yield f"{totals.get('turns', 0):,.0f}", "turns"
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"
@@ -115,9 +115,9 @@ def _figures(totals: Mapping[str, Any], files: int, story: Story) -> Iterator[tu
     if totals.get("seconds"):
         yield duration(totals["seconds"]), "worked"
     yield f"{files:,}", "files changed"
-    if story.progress.baseline is not None:
-        yield verdict_before(vars(story.progress.baseline)), "tests before"
-    if story.progress.tests is not None:
-        yield verdict(vars(story.progress.tests)), f"tests {story.progress.tests.number:03d}"
-    if warnings := len(story.notes) + story.notes_left_out:
+    if course.baseline is not None:
+        yield verdict_before(vars(course.baseline)), "tests before"
+    if (tests := course.latest_tests) is not None:
+        yield verdict(tests.told), f"tests {tests.number:03d}"
+    if warnings := len(course.incidents) + course.notes_left_out:
         yield f"{warnings:,}", "warnings"

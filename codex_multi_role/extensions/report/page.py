@@ -21,9 +21,9 @@ from codex_multi_role.extensions.report.timeline import timeline
 from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
-from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
@@ -57,25 +57,25 @@ def write_report(folder: RunFolder, path: Path | None = None) -> Path:
 
 
 def _page(folder: RunFolder) -> TemplateStream:
-    story = Story.of_run(folder)
-    run = heading(folder, story)
+    course = Course.of_run(folder)
+    run = heading(folder, course)
     cut_at = cut_length(text_sizes(folder))
-    entries = Entries(folder, story, cut_at, alive=run.alive)
+    entries = Entries(folder, course, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
-    states, record = folder.redact.within(story.states.as_json()), read_record(folder)
-    parts = page_parts(folder, changed_files(folder, record, story.turns))
+    states, record = folder.redact.within(course.states_as_json()), read_record(folder)
+    parts = page_parts(folder, changed_files(folder, record, course.turns))
     return template("report.html").stream(
         run=run,
-        flows=_flows(folder, story),
-        timeline=timeline(story, entries.questions),
+        flows=_flows(folder, course),
+        timeline=timeline(course, entries.questions),
         entries=entries,
         result=result_of(folder, record),
         parts=parts,
         part_links=[(part.id, part.name, True) for part in parts],
         run_states=states["run"],
         tasks=states["items"],
-        warnings=story.notes,
-        more_warnings=story.notes_left_out,
+        warnings=course.incidents,
+        more_warnings=course.notes_left_out,
         cut_at=cut_at,
         written=f"{moment(now()):%Y-%m-%d %H:%M:%S %Z}",
         version=__version__,
@@ -104,18 +104,20 @@ class Flows:
     problem: str = ""
 
 
-def _flows(folder: RunFolder, story: Story) -> Flows:
+def _flows(folder: RunFolder, course: Course) -> Flows:
     """Draw the flows from the YAML that the run kept."""
     record = read_record(folder)
-    name = str(record.get("flow") or story.progress.started.flow)
+    name = str(record.get("flow") or course.started.flow)
     try:
         flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
         own = charts(flows, name)
         shown = charts({each: _without_secrets(flow, folder.redact) for each, flow in flows.items()}, name)
     except (CodexMultiRoleError, OSError) as error:
         return Flows([], one_line(folder.redact(str(error)), 500))
-    paths = paths_taken(own, story.visits.values(), story.progress.ended)
-    return Flows([draw(chart, paths[known.name], story.roles) for known, chart in zip(own, shown, strict=True)])
+    paths = paths_taken(own, course.visits, course.ended)
+    return Flows(
+        [draw(chart, paths[known.name], course.started.roles) for known, chart in zip(own, shown, strict=True)]
+    )
 
 
 def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
-from codex_multi_role.presentation.story import ReportedTurn
+from codex_multi_role.presentation.pieces import ReportedTurn
 from codex_multi_role.run_folder import Question, TurnFolder
 
 Part = dict[str, Any]

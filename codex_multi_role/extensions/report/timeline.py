@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from codex_multi_role.extensions.report.entries import question_id, tests_id, turn_id
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
-from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
+from codex_multi_role.presentation.pieces import ReportedTurn, TestRun
 from codex_multi_role.presentation.wording import duration, judged, one_line
 from codex_multi_role.run_folder import Question
 
@@ -141,23 +142,24 @@ def _merged(spans: Iterable[Span]) -> Iterator[Span]:
         yield current
 
 
-def timeline(story: Story, questions: Sequence[Question]) -> Timeline | None:
+def timeline(course: Course, questions: Sequence[Question]) -> Timeline | None:
     """Build the timeline; None for a run in which nothing began."""
-    if not (story.turns or story.tests or questions):
+    if not (course.turns or course.tests or questions):
         return None
-    drawing = _TimelineDrawing(story, questions)
-    pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(story.turns)))
+    drawing = _TimelineDrawing(course, questions)
+    pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(course.turns)))
     return Timeline(list(drawing.lanes()), drawing.scale.ticks(pixels // PIXELS_A_TICK), drawing.scale.cuts, pixels)
 
 
 class _TimelineDrawing:
-    def __init__(self, story: Story, questions: Sequence[Question]) -> None:
-        self._story = story
+    def __init__(self, course: Course, questions: Sequence[Question]) -> None:
+        self._course = course
         self._questions = questions
-        self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
-        moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]
-        self._last = _seconds(story.at or max(moments))  # without events, the questions still have times
-        spans = [(_seconds(each.began), self._end(each.ended)) for each in story.worked]
+        self._visits = course.run.parts
+        moments = [*(visit.began for visit in self._visits), *(question.asked_at for question in questions)]
+        self._last = _seconds(course.at or max(moments))  # without events, the questions still have times
+        worked: list[ReportedTurn | TestRun] = [*course.turns.values(), *course.tests.values()]
+        spans = [(_seconds(each.began), self._end(each.ended)) for each in worked]
         self.scale = Scale([*spans, *((_seconds(at), _seconds(at)) for at in moments)])
 
     def _end(self, at: str) -> float:
@@ -166,18 +168,18 @@ class _TimelineDrawing:
     def lanes(self) -> Iterator[Lane]:
         """Yield the nonempty lanes; roles in the order of their first turn."""
         roles: dict[str, list[Bar]] = {}
-        for turn in self._story.turns.values():
+        for turn in self._course.turns.values():
             roles.setdefault(turn.role, []).append(self._turn(turn))
         lanes = [Lane("flow", "flow", list(self._steps())), *(Lane(name, "role", bars) for name, bars in roles.items())]
-        lanes.append(Lane("tests", "tests", [self._tests(each) for each in self._story.tests.values()]))
+        lanes.append(Lane("tests", "tests", [self._tests(each) for each in self._course.tests.values()]))
         lanes.append(Lane("questions", "person", [self._question(each) for each in self._questions]))
         yield from (lane for lane in lanes if lane.bars)
 
     def _steps(self) -> Iterator[Bar]:
         for number, visit in enumerate(self._visits):
-            end = self._visits[number + 1].at if number + 1 < len(self._visits) else ""
+            end = self._visits[number + 1].began if number + 1 < len(self._visits) else ""
             label = one_line(f"{visit.step} {visit.visit}", 40)
-            yield self._bar(visit.at, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
+            yield self._bar(visit.began, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
 
     def _turn(self, turn: ReportedTurn) -> Bar:
         tone = tone_of(turn.status, BAD) if turn.ended else WARN
@@ -188,8 +190,8 @@ class _TimelineDrawing:
 
     def _tests(self, tests: TestRun) -> Bar:
         target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
-        tone = tone_of(judged(vars(tests))) if tests.ended else WARN
-        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {judged(vars(tests))}", target)
+        tone = tone_of(judged(tests.told)) if tests.ended else WARN
+        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {judged(tests.told)}", target)
 
     def _question(self, question: Question) -> Bar:
         answer = question.answer

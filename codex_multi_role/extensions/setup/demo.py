@@ -15,7 +15,7 @@ from codex_multi_role.cli.output import say
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.extensions.report.command import open_page
 from codex_multi_role.playbook import load_playbook
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.run_options import RunOptions
 
@@ -46,7 +46,7 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     """Run the shipped team on a new workspace, with its view and its closing summary."""
     workspace.mkdir()
-    playbook, progress = load_playbook(PLAYBOOK), Progress()
+    playbook, course = load_playbook(PLAYBOOK), Course()
     options = RunOptions(
         goal=playbook.goal or "",
         cycles=playbook.cycles or RunOptions.cycles,
@@ -55,8 +55,8 @@ def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
         runs_dir=runs_dir,
         playbook=str(playbook.source),
     )
-    with open_view(progress, as_json=False, quiet=False, plain=plain) as view:
+    with open_view(course, as_json=False, quiet=False, plain=plain) as view:
         report = running.run(options, view)
-    for line in ["", *summary(report, progress)]:
+    for line in ["", *summary(report, course)]:
         say(line)
     return report

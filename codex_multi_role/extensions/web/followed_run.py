@@ -14,17 +14,17 @@ from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
 from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import next_from_record, raised_limits
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
 from codex_multi_role.presentation.result import ShownResult, result_of
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import SHARED, has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.states import OVER, ReportedStates
+from codex_multi_role.run_folder.states import OVER
 
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
@@ -107,8 +107,7 @@ class FollowedRun:
         self._refreshed_at = -FACTS_SECONDS
         self._problem = ""
         self._form_secret = form_secret
-        self._plain = PlainLines(Progress())
-        self._states = ReportedStates()
+        self._plain = PlainLines(Course())
         self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
         self._line_count = 0
         self._number = 0
@@ -146,7 +145,6 @@ class FollowedRun:
             lines = self._plain.of(event)
             self._line_count += len(lines)
             self._lines.extend((self._number, each) for each in lines)
-            self._states.apply(event)
 
     def _read_facts(self) -> Facts:
         if not self._folder.path.is_dir():
@@ -167,12 +165,12 @@ class FollowedRun:
         )
 
     def _take_snapshot(self, facts: Facts) -> Snapshot:
-        tasks = self._states.as_json()["items"]
+        tasks = [piece.states() for piece in self._plain.course.pieces.values() if piece.is_task]
         values = {
             "run_id": self._folder.run_id,
             "facts": facts,
             "record": facts.record,
-            "progress": self._plain.progress,
+            "course": self._plain.course,
             "tasks": tasks,
             "open_tasks": [each for each in tasks if each["state"] not in OVER] if facts.alive else [],
             "form_secret": self._form_secret,

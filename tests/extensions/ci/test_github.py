@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.extensions.ci.reports import MOST_OF_A_KIND, run_annotations
+from codex_multi_role.presentation.pieces import Note
 from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
 from tests.support.workflow_log import read_log
 
@@ -38,7 +39,7 @@ def test_no_more_than_github_shows(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     case = '<testcase classname="t" name="x"><failure message="m" /></testcase>'
     leave_tests(run.folder, f"<testsuite>{case * 30}</testsuite>")
-    run.progress.warnings[:] = [f"warning {number}" for number in range(30)]
+    run.course.notes[:] = [Note("", f"warning {number}", is_warning=True) for number in range(30)]
     kinds = [name for name, _, _ in read_log("\n".join(run_annotations(run, None)))]
     assert (kinds.count("error"), kinds.count("warning")) == (MOST_OF_A_KIND, MOST_OF_A_KIND)
 

@@ -15,7 +15,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.ci.ended_run import EndedRun
 from codex_multi_role.extensions.ci.job_summary import MOST_ROLES, job_summary
 from codex_multi_role.extensions.ci.run_blocks import MOST_LISTED, cell, code, table
-from codex_multi_role.presentation.progress import RoleProgress
+from codex_multi_role.presentation.pieces import Note, RoleNow
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
 from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
@@ -88,17 +88,17 @@ def test_parked_run_shows_its_question(tmp_path: Path) -> None:
 
 def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
-    run.progress.warnings[:] = [f"warning {number}" for number in range(MOST_LISTED + 7)]
+    run.course.notes[:] = [Note("", f"warning {number}", is_warning=True) for number in range(MOST_LISTED + 7)]
     assert "- and 7 more" in job_summary(run)
 
 
 def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
     long = "𐍈" * 2000
     run = make_ended(tmp_path, 3, long, outcome=long, hint=long)
-    run.progress.started = replace(run.progress.started, goal=long, flow=long, playbook=long)
-    run.progress.position.state = long
-    run.progress.warnings += [f"{number} {long}" for number in range(MOST_LISTED)]
-    run.progress.roles = {str(number): RoleProgress(long, turns=1, last=long) for number in range(MOST_ROLES)}
+    run.course.started = replace(run.course.started, goal=long, flow=long, playbook=long)
+    run.course.run.move(long, "")
+    run.course.notes += [Note("", f"{number} {long}", is_warning=True) for number in range(MOST_LISTED)]
+    run.course.roles = {str(number): RoleNow(name=long, turns=1, last=long) for number in range(MOST_ROLES)}
     assert run.folder is not None
     changed = [f"{number}{long}" for number in range(MOST_LISTED)]
     TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": changed})
@@ -114,11 +114,11 @@ def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> None:
     run = make_ended(tmp_path, 3, text, outcome=text, hint=text)
-    run.progress.started = replace(run.progress.started, goal=text, flow=text, playbook=text)
-    run.progress.warnings.append(text)
+    run.course.started = replace(run.course.started, goal=text, flow=text, playbook=text)
+    run.course.notes.append(Note("", text, is_warning=True))
     assert run.folder is not None
     TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": [text]})
-    for role in run.progress.roles.values():
+    for role in run.course.roles.values():
         role.last = text
     found = tokens(job_summary(run))
     assert {token.type for token in found} <= OURS

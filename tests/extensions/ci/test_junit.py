@@ -64,7 +64,7 @@ def make_parked_again(run: EndedRun) -> EndedRun:
     folder = run.folder.path
     return EndedRun.of(
         RunReport(folder.name, folder, "parked", "waiting_for_review", "", 4, "", run.totals),
-        run.progress,
+        run.course,
     )
 
 

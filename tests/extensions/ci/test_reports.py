@@ -16,7 +16,7 @@ from codex_multi_role.cli.run import run as command
 from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.ci.extension import reports
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.course import Course
 from tests.support.console import console
 from tests.support.teams import TeamFolder, with_flow
 from tests.support.teams import say as answer
@@ -135,7 +135,7 @@ def test_run_that_cannot_be_read_any_more_keeps_its_exit_code(
     (report.folder / "run.json").unlink()
     monkeypatch.chdir(team.folder)
     with command.make_context("run", ["--junit", "junit.xml"]) as context:
-        report_end(context, report, Progress())
+        report_end(context, report, Course())
     assert capsys.readouterr().err.startswith(
         "warning: the run has ended and the exit code stays 1, but the reports failed: "
     )

@@ -12,14 +12,14 @@ from codex_multi_role.catalog.flow_loading import list_flows
 from codex_multi_role.extensions.report.flow_picture import LINE, PathTaken, Picture, draw, paths_taken
 from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.flow.routing import End
-from codex_multi_role.presentation.story import Visit
+from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.run_folder.events import RunEnded
 
 FLOWS = [entry.name for entry in list_flows(None)]
 
 
-def visits(*steps: str) -> list[Visit]:
-    return [Visit(step, steps[: number + 1].count(step), "") for number, step in enumerate(steps)]
+def visits(*steps: str) -> list[WorkPiece]:
+    return [WorkPiece(f"{step}.{steps[: number + 1].count(step)}", step) for number, step in enumerate(steps)]
 
 
 def ended(outcome: str, exit_code: int) -> RunEnded:

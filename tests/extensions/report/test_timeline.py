@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.extensions.report.timeline import NARROWEST, Scale, timeline
-from codex_multi_role.presentation.story import Story
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import started, whole_run
@@ -29,7 +29,7 @@ def turn(role: str, number: int, begin: float, end: float, status: str = "comple
 
 
 def test_lanes_are_the_steps_each_role_and_the_tests() -> None:
-    drawn = timeline(Story.of([], whole_run()), [])
+    drawn = timeline(Course.of(whole_run()), [])
     assert drawn is not None
     assert [(lane.name, lane.kind, len(lane.bars)) for lane in drawn.lanes] == [
         ("flow", "flow", 2),
@@ -43,7 +43,7 @@ def test_lanes_are_the_steps_each_role_and_the_tests() -> None:
 
 
 def test_what_is_done_at_once_lies_side_by_side() -> None:
-    drawn = timeline(Story.of([], [*turn("a", 1, 0, 10), *turn("b", 1, 5, 15, "stalled")]), [])
+    drawn = timeline(Course.of([*turn("a", 1, 0, 10), *turn("b", 1, 5, 15, "stalled")]), [])
     assert drawn is not None
     first, second = (lane.bars[0] for lane in drawn.lanes)
     assert first.x == 0
@@ -54,7 +54,7 @@ def test_what_is_done_at_once_lies_side_by_side() -> None:
 
 def test_night_between_two_sessions_is_cut_out_and_said() -> None:
     night = 9 * 3600
-    drawn = timeline(Story.of([], [*turn("a", 1, 0, 100), *turn("a", 2, night, night + 100)]), [])
+    drawn = timeline(Course.of([*turn("a", 1, 0, 100), *turn("a", 2, night, night + 100)]), [])
     assert drawn is not None
     first, second = drawn.lanes[0].bars
     assert first.width == pytest.approx(second.width)
@@ -64,7 +64,7 @@ def test_night_between_two_sessions_is_cut_out_and_said() -> None:
 
 
 def test_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
-    drawn = timeline(Story.of([], [*turn("a", 1, 0, 10), *turn("b", 1, 10, 20)[:1], at(20, e.Warning("x"))]), [])
+    drawn = timeline(Course.of([*turn("a", 1, 0, 10), *turn("b", 1, 10, 20)[:1], at(20, e.Warning("x"))]), [])
     assert drawn is not None
     bar = drawn.lanes[1].bars[0]
     assert (bar.tone, bar.title) == ("warn", "b, turn 1: no end, 10.0 s")
@@ -75,7 +75,7 @@ def test_killed_work_ends_with_its_session_after_resume() -> None:
     """A turn or test run that a kill interrupted is drawn up to the end of its session."""
     began, night = turn("a", 1, 0, 0)[0], 9 * 3600
     killed = [began, at(5, e.TestsStarted(1, "", 0)), at(10, e.Warning("the last that it told"))]
-    drawn = timeline(Story.of([], [*killed, at(night, started(resumed=True)), *turn("a", 2, night, night + 10)]), [])
+    drawn = timeline(Course.of([*killed, at(night, started(resumed=True)), *turn("a", 2, night, night + 10)]), [])
     assert drawn is not None
     roles, tests = drawn.lanes
     assert [bar.title for bar in roles.bars] == ["a, turn 1: interrupted, 10.0 s", "a, turn 2: completed, 10.0 s"]
@@ -85,7 +85,7 @@ def test_killed_work_ends_with_its_session_after_resume() -> None:
 
 
 def test_clock_set_back_draws_nothing_before_start() -> None:
-    drawn = timeline(Story.of([], [*turn("a", 1, 10, 5), *turn("b", 1, 80, 90)]), [])
+    drawn = timeline(Course.of([*turn("a", 1, 10, 5), *turn("b", 1, 80, 90)]), [])
     assert drawn is not None
     assert drawn.ticks[0].words == "+0.0 s"
     assert drawn.lanes[0].bars[0].title == "a, turn 1: completed, 0.0 s"
@@ -94,13 +94,13 @@ def test_clock_set_back_draws_nothing_before_start() -> None:
 
 def test_questions_are_drawn_where_the_events_are_gone() -> None:
     moments = ["2026-01-31T10:15:00.000+00:00", "2026-01-31T10:16:00.000+00:00"]
-    drawn = timeline(Story.of([], []), [Question(f"ok.{at}", "Go on?", "", at, None, None) for at in moments])
+    drawn = timeline(Course.of([]), [Question(f"ok.{at}", "Go on?", "", at, None, None) for at in moments])
     assert drawn is not None
     assert [bar.x for bar in drawn.lanes[0].bars] == [0, 100 - NARROWEST]
 
 
 def test_run_without_started_work_has_no_timeline() -> None:
-    assert timeline(Story.of([], []), []) is None
+    assert timeline(Course.of([]), []) is None
 
 
 seconds = st.floats(0, 1e6, allow_nan=False)
@@ -115,7 +115,7 @@ def test_scale_keeps_the_order_and_ends_at_a_hundred(spans: list[tuple[float, fl
     assert all(-1e-9 <= place <= 100 + 1e-9 for place in places)
 
 
-def test_event_that_cannot_be_read_changes_no_story() -> None:
-    story = Story.of([e.UnknownEvent()], [e.UnknownEvent(), *turn("a", 1, 0, 10), e.UnknownEvent()])
-    plain = Story.of([], turn("a", 1, 0, 10))
-    assert (story.began, story.at, story.turns) == (plain.began, plain.at, plain.turns)
+def test_event_that_cannot_be_read_changes_nothing() -> None:
+    course = Course.of([e.UnknownEvent(), *turn("a", 1, 0, 10), e.UnknownEvent()], [e.UnknownEvent()])
+    plain = Course.of(turn("a", 1, 0, 10))
+    assert (course.began, course.at, course.turns) == (plain.began, plain.at, plain.turns)

@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.extensions.web import followed_run
 from codex_multi_role.extensions.web.followed_run import FollowedRun
+from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 from tests.support.recorded_runs import make_run, whole_run
 
@@ -21,7 +21,7 @@ def told(state: FollowedRun) -> list[str]:
 
 
 def expected() -> list[str]:
-    plain = PlainLines(Progress())
+    plain = PlainLines(Course())
     return [line for record in whole_run() for line in plain.of(record)]
 
 

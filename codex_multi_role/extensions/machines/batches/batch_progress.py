@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.goal_results import WAITING, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
-from codex_multi_role.presentation.progress import NOT_STARTED, Progress
+from codex_multi_role.presentation.course import NOT_STARTED, Course
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.events import RunStarted
@@ -22,7 +22,7 @@ class RunningGoal:
     """A goal that runs, and what its run is doing."""
 
     run: PlannedRun
-    progress: Progress = field(default_factory=Progress)
+    course: Course = field(default_factory=Course)
 
 
 class BatchProgress:
@@ -60,13 +60,13 @@ class BatchProgress:
     def tokens(self) -> float:
         """Of all goals, those that run included."""
         earlier = sum(each.used["tokens"] for each in self._earlier.values())
-        return self._tokens + earlier + sum(each.progress.tokens for each in self.running.values())
+        return self._tokens + earlier + sum(each.course.used.tokens for each in self.running.values())
 
     @property
     def cost(self) -> Cost:
         """As `tokens`."""
         earlier = sum((each.cost for each in self._earlier.values()), self._cost)
-        return sum((each.progress.cost for each in self.running.values()), earlier)
+        return sum((each.course.used.cost for each in self.running.values()), earlier)
 
     def _add(self, result: GoalResult) -> None:
         self._tokens += result.used["tokens"]
@@ -81,9 +81,9 @@ class BatchProgress:
             return
         if isinstance(event, RunStarted) and not event.resumed:
             self._earlier.pop(goal_id, None)  # all its sessions are heard from the first one on
-        progress = self.running[goal_id].progress
-        if progress.started is not NOT_STARTED or isinstance(event, RunStarted):
-            progress.apply(event)  # what precedes belongs to an earlier session
+        course = self.running[goal_id].course
+        if course.started is not NOT_STARTED or isinstance(event, RunStarted):
+            course.apply(event)  # what precedes belongs to an earlier session
 
     def finish(self, result: GoalResult) -> None:
         """Count the end of a goal, also of one that is not started, or was stopped before it began."""

@@ -156,15 +156,15 @@ def _counts(progress: BatchProgress, hidden: int) -> str:
 
 
 def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
-    progress = goal.progress
-    asked = [f"asks {key}" for key in progress.questions]
-    working = [f"{role.name}: {role.doing}" for role in progress.roles.values() if role.working_since]
-    step = f"[{progress.position.current_step}] " if progress.position.current_step else ""
-    state = progress.where or ("running" if progress.work.turns else "starting")
-    seconds = duration(progress.worked_until(at)) if progress.started.at else ""
+    course = goal.course
+    asked = [f"asks {key}" for key in course.questions]
+    working = [f"{role.name}: {role.doing}" for role in course.roles.values() if role.working_since]
+    step = f"[{course.current_step}] " if course.current_step else ""
+    state = course.where or ("running" if course.work.turns else "starting")
+    seconds = duration(course.worked_until(at)) if course.started.at else ""
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
-    used = (progress.work.turns, compact(progress.tokens), cost_in_words(progress.cost))
+    used = (course.work.turns, compact(course.used.tokens), cost_in_words(course.used.cost))
     return (goal.run.id, text, state, doing, *used, seconds)
 
 

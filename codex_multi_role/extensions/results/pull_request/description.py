@@ -34,8 +34,8 @@ from codex_multi_role.extensions.results.run_history import RunHistory, result_o
 from codex_multi_role.host.settings_files import nearest_settings
 from codex_multi_role.option import Use
 from codex_multi_role.playbook.script import AUTOMATIC
+from codex_multi_role.presentation.course import LASTING_EVENTS, Course
 from codex_multi_role.presentation.outcome import exit_in_words, run_status, tokens_in_words
-from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.result import result_of as shown_result
 from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
@@ -70,8 +70,8 @@ def describe(history: RunHistory) -> Description:
     if result.before == result.after:
         raise UsageError(f"run {folder.run_id} changed no files", f"`{folder.command('show')}` shows what happened.")
     record = read_record(folder)
-    progress = Progress.of(skim_with_inherited(folder, LASTING_EVENTS))
-    run = RunEvidence(folder=folder, progress=progress, totals=totals_now(folder, record), redact=folder.redact)
+    course = Course.of(skim_with_inherited(folder, LASTING_EVENTS))
+    run = RunEvidence(folder=folder, course=course, totals=totals_now(folder, record), redact=folder.redact)
     blocks = {
         "result": _result(folder, record),
         "tests": _tests(run, history),
@@ -85,7 +85,7 @@ def describe(history: RunHistory) -> Description:
 
 def _title(run: RunEvidence, record: Mapping[str, Any]) -> str:
     start = "" if record.get("exit_code") == ExitCode.GOAL_REACHED else UNREACHED
-    goal = next(filter(str.strip, str(run.progress.started.goal).splitlines()), "")
+    goal = next(filter(str.strip, str(run.course.started.goal).splitlines()), "")
     told = goal or f"Run {record.get('run_id')} of the flow {record.get('flow')}"
     return start + one_line(inert(run.redact(told)), TITLE_CHARACTERS - len(start))
 
@@ -172,7 +172,7 @@ def _roles(run: RunEvidence, folder: RunFolder) -> list[str]:
 
 
 def _role(run: RunEvidence, name: str, said: list[str]) -> list[str]:
-    role = run.progress.role(name)
+    role = run.course.role(name)
     tokens = tokens_in_words(role.input_tokens, role.output_tokens)
     cost = f", cost: {cost_in_words(role.cost)}" if role.cost.known is not None else ""
     return [

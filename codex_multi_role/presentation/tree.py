@@ -1,0 +1,217 @@
+"""The steps, tasks and turns of a run as the rows of a tree: what people read in a terminal and in ``show``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tokens_in_words, tone_of
+from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
+from codex_multi_role.presentation.wording import (
+    clock,
+    cost_in_words,
+    duration,
+    failed_tests,
+    judged,
+    one_line,
+    plural,
+    seconds_between,
+    verdict,
+)
+from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
+
+MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
+"""Columns from which on costs of pieces and of turns are shown, and those of a view that is no terminal."""
+FAILED_TESTS = 3
+INDENT = 2
+GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●", IDLE: "○"}
+ASCII_GLYPHS = {GOOD: "+", BAD: "x", WARN: "#", BUSY: "*", IDLE: "o"}
+WAITING = "waits for you"
+_LEFT_OUT_FIRST = (GOOD, IDLE, WARN, "", BAD, BUSY)
+
+
+def glyphs_of(encoding: str | None) -> dict[str, str]:
+    """The glyphs that a stream with this encoding can show."""
+    return GLYPHS if (encoding or "").lower().startswith("utf") else ASCII_GLYPHS
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the tree. ``tone``: of its glyph; none for a line that only adds to the one above."""
+
+    depth: int
+    words: str
+    tone: str = ""
+    state: str = ""
+    at: str = ""
+
+    @property
+    def indent(self) -> str:
+        return " " * INDENT * self.depth
+
+    def line(self, width: int = UNLIMITED, glyphs: dict[str, str] = GLYPHS) -> str:
+        """With its time."""
+        start = f"{clock(self.at) if self.at else ' ' * 8}  {self.indent}{glyphs.get(self.tone, ' ')} "
+        return start + cut(self.words, width - len(start))
+
+
+def cut(words: str, width: int) -> str:
+    """``words`` in at most ``width`` columns, without a part of a word unless the first one is longer than that."""
+    if cell_len(words) <= width:
+        return words
+    kept = set_cell_size(words, max(1, width - 1)).rstrip()
+    whole = kept if words[len(kept) : len(kept) + 1] == " " else kept.rpartition(" ")[0]
+    return f"{whole.rstrip() or kept}…"
+
+
+def fit(rows: list[Row], most: int) -> list[Row]:
+    """At most ``most`` of the rows: those that are over are left out first, then those that have not begun."""
+    if len(rows) <= most:
+        return rows
+    ranks = [(_LEFT_OUT_FIRST.index(row.tone), row.depth == 0, index) for index, row in enumerate(rows)]
+    out = {index for *_, index in sorted(ranks)[: len(rows) - most + 1]}
+    states = Counter(status_in_words(rows[index].state).lower() for index in sorted(out) if rows[index].state)
+    told = ", ".join(f"{count} {state}" for state, count in states.items())
+    left = Row(0, f"and {plural(len(out), 'line')} more{told and f': {told}'}", IDLE)
+    return [*(row for index, row in enumerate(rows) if index not in out), left]
+
+
+class Tree:
+    """The rows at ``now`` (an event's ``at``) for a view of ``width`` columns.
+
+    In the order of the flow, of each step the latest visit, with what is open or went wrong in it; of a ``whole`` one,
+    everything in the order in which it began.
+    """
+
+    def __init__(self, course: Course, now: str, width: int = UNLIMITED, *, whole: bool = False) -> None:
+        self._course, self._now, self._width, self._whole = course, now, width, whole
+        ended = [tests.result.seconds for tests in course.tests.values() if tests.ended and tests.result.seconds]
+        self._last_seconds = ended[-1] if ended else course.baseline.seconds if course.baseline else 0.0
+
+    def rows(self) -> Iterator[Row]:
+        if self._whole:
+            yield from self._all_below(self._course.run, -1)
+            return
+        visits = {piece.name: piece for piece in self._course.run.parts}
+        for name in dict.fromkeys((*self._course.steps, *visits)):
+            if name in visits:
+                yield from self._piece(visits[name], 0)
+            elif self._course.ended is None:
+                yield Row(0, one_line(name, 60), IDLE, "pending")
+        if not visits:
+            yield from self._turns(self._course.run, 0)
+
+    def _all_below(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
+        notes = [note for note in self._course.notes if note.who] if depth < 0 else []
+        below: list[WorkPiece | ReportedTurn | TestRun | Note] = [*piece.parts, *piece.turns, *piece.tests, *notes]
+        for each in sorted(below, key=lambda each: each.began or "~"):
+            match each:
+                case Note():
+                    yield Row(depth + 1, f"{each.who}: {each.words}", IDLE, "", each.began)
+                case WorkPiece():
+                    yield from self._head(each, depth + 1, open_below=True)
+                    yield from self._all_below(each, depth + 1)
+                case ReportedTurn():
+                    yield self._turn(each, depth + 1)
+                    yield from (self._tests(tests, depth + 2) for tests in each.tests)
+                case TestRun():
+                    yield self._tests(each, depth + 1)
+
+    def _piece(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
+        parts = list({part.key if part.is_task else part.name: part for part in piece.parts}.values())
+        several = len({turn.role for turn in piece.turns}) > 1
+        yield from self._head(piece, depth, open_below=bool(parts) or several)
+        if piece.state == IN_PROGRESS or any(part.state == FAILED or part.bad for part in parts):
+            for part in parts:
+                yield from self._piece(part, depth + 1)
+            if several:
+                yield from self._turns(piece, depth + 1)
+        if piece.is_task or not parts:
+            yield from self._failures(piece, depth + 1)
+
+    def _head(self, piece: WorkPiece, depth: int, *, open_below: bool) -> Iterator[Row]:
+        tasks = piece.tasks
+        visit = 1 if piece.is_task else piece.visit
+        over = f" {sum(bool(task.ended) for task in tasks)}/{len(tasks)}" if tasks else ""
+        label = f"{one_line(piece.label, 80)}{over}{f' x{visit}' if visit > 1 else ''}"
+        words = ", ".join(filter(None, (self._doing(piece, open_below), self._figures(piece))))
+        yield Row(depth, f"{label}: {words}" if words else label, self._tone(piece), piece.state, piece.began)
+
+    def _tone(self, piece: WorkPiece) -> str:
+        if piece.state != IN_PROGRESS:
+            return WARN if piece.bad or (piece.ended and new_failures(piece)) else tone_of(piece.state)
+        return WARN if self._asked(piece) or self._course.ended is not None else BUSY
+
+    def _asked(self, piece: WorkPiece) -> bool:
+        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
+        below = (f"{piece.key}.", f"{piece.key}/")
+        return any(key in own or key.startswith(below) for key in self._course.questions)
+
+    def _doing(self, piece: WorkPiece, open_below: bool) -> str:
+        """What it does now, or what there is to say of its end."""
+        if piece.state != IN_PROGRESS:
+            return one_line(piece.bad or piece.reason or piece.said or new_failures(piece), 200)
+        if self._course.ended is not None:
+            return "stopped"
+        if self._asked(piece):
+            return WAITING
+        if open_below:
+            return ""
+        tests = piece.last_tests()
+        if tests is not None and not tests.ended:
+            last = f" ({duration(self._last_seconds)} last time)" if self._last_seconds else ""
+            return f"tests running, {duration(seconds_between(tests.began, self._now))}{last}"
+        working = [turn.role for turn in piece.turns if not turn.ended]
+        return one_line(f"{working[-1]}: {self._course.role(working[-1]).last}", 200) if working else ""
+
+    def _figures(self, piece: WorkPiece) -> str:
+        cost = sum((Cost.of(turn.cost) for turn in piece.all_turns() if turn.is_counted), Cost())
+        took = duration(seconds_between(piece.began, piece.ended or self._now)) if piece.began else ""
+        shown = cost_in_words(cost) if cost.amount and cost.known is not None and self._width >= MIDDLE else ""
+        return ", ".join(filter(None, (took, shown)))
+
+    def _turns(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
+        """The latest turn of each role."""
+        return (self._turn(turn, depth) for turn in {turn.role: turn for turn in piece.turns}.values())
+
+    def _turn(self, turn: ReportedTurn, depth: int) -> Row:
+        which = [f"turn {turn.number}"] if self._whole else []
+        which += ["inherited"] if turn.inherited else []
+        which += [f"repairs turn {turn.repair_of}"] if turn.repair_of else []
+        which += [f"continues turn {turn.continues}"] if turn.continues else []
+        which += [] if turn.status in ("completed", RUNNING) else [status_in_words(turn.status)]
+        which.append(duration(turn.seconds if turn.ended else seconds_between(turn.began, self._now)))
+        which += [tokens_in_words(turn.input_tokens, turn.output_tokens)] if self._whole else []
+        which += [cost_in_words(Cost.of(turn.cost))] if turn.cost and self._width >= WIDE else []
+        said = turn.summary if turn.ended else self._course.role(turn.role).last
+        words = ", ".join(filter(None, (*which, one_line(said), one_line(turn.ignored))))
+        tone = tone_of(turn.status, BAD) if turn.ended else BUSY
+        return Row(depth, f"{one_line(turn.role, 60)}: {words}", tone, turn.status, turn.began)
+
+    @staticmethod
+    def _tests(tests: TestRun, depth: int) -> Row:
+        words = ": ".join(filter(None, (verdict(tests.told), failed_tests(tests.told))))
+        return Row(depth, f"tests {tests.number:03d}: {words}", tone_of(judged(tests.told)), "", tests.began)
+
+    @staticmethod
+    def _failures(piece: WorkPiece, depth: int) -> Iterator[Row]:
+        """The failed tests of its last run, each with what it says."""
+        tests = piece.last_tests()
+        if tests is None or tone_of(judged(tests.told)) != BAD:
+            return
+        for name in tests.result.failures[:FAILED_TESTS]:
+            yield Row(depth, one_line(name), BAD)
+            if message := tests.result.messages.get(name):
+                yield Row(depth + 1, one_line(message))
+
+
+def new_failures(piece: WorkPiece) -> str:
+    """``completed, 1 new failure``: what the own tests of a task found; empty if nothing."""
+    tests = piece.last_tests() if piece.is_task else None
+    count = tests.result.new_failures if tests is not None else 0
+    return f"{status_in_words(piece.state).lower()}, {plural(count, 'new failure')}" if count else ""
