@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import builtins
+from ast import literal_eval
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role import RunReport
+from codex_multi_role.extensions.test_generation.plan_items import target_module, usable_items
 from tests.support.teams import Record, TeamFolder, read
 
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 IMPORT = "from sign import sign\n\n\n"
-BELOW = "def test_p1_below():\n    assert sign(-3) == -1\n"
-ABOVE = "def test_p2_above():\n    assert sign(4) == 1\n"
+BELOW = "def test_below():\n    assert sign(-3) == -1\n"
+ABOVE = "def test_above():\n    assert sign(4) == 1\n"
 
 
-def item(name: str, expected: object, target: str = "sign", given: str = "") -> Record:
-    """An item of a test plan."""
-    return {"id": name, "rationale": f"why {name}", "target": target, "input": given, "expected": expected}
+def item(name: str, expected: object, target: str = "sign", given: str = "", **more: object) -> Record:
+    """An item of a test plan: a call of ``target`` is expected to give a value, or to raise what has that name."""
+    call = {"id": name, "why": f"why {name}", "source": "name", "call": f"{target}({given})"}
+    return {**call, "expect": expectation(expected), **more}
+
+
+def expectation(expected: object) -> Record:
+    if str(expected) in ("True", "False", "None"):
+        return {"is": str(expected).lower()}
+    if str(expected) in vars(builtins):
+        return {"raises": str(expected)}
+    try:
+        literal_eval(str(expected))
+    except (ValueError, SyntaxError):
+        return {"equals": repr(expected)}
+    return {"equals": str(expected)}
+
+
+def judged(item: Record, source: str, module: str, verdict: str = "", **more: object) -> Record:
+    """The item as a state of the flow has it."""
+    known = dict.fromkeys(("docstring", "readme", "caller"), source)
+    (found,), refused = usable_items([], [item], target_module(source, module), known, 1)
+    assert not refused
+    return {**found, "verdict": verdict, **more}
 
 
 P1, P2 = item("P1", "-1", given="-3"), item("P2", "1", given="4")

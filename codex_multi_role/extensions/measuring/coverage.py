@@ -48,6 +48,7 @@ class CoverageResult(CountedTests):
     """``crashed`` is true unless every test has an outcome.
 
     ``coverage`` is the percentage of lines and branches, null if nothing was measured; ``uncovered`` lists the others.
+    ``left_behind``: by test, what it leaves running or open.
     ``reached``: with ``per_test`` what each test reaches, for at most `MAX_TESTS` tests.
     """
 
@@ -57,6 +58,7 @@ class CoverageResult(CountedTests):
     crashed: bool
     coverage: float | None
     uncovered: list[Places]
+    left_behind: dict[str, str] = Field(default={})
     reached: dict[str, list[Places]] = Field(default={})
 
 
@@ -101,6 +103,7 @@ def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = Fa
         uncovered=[Places(**asdict(file)) for file in measured.uncovered],
         seconds=ran.seconds if ran else 0.0,
         output_tail=ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
+        left_behind=dict(outcome.left_behind),
     )
     reached = {test: [Places(**file) for file in each.as_json()] for test, each in outcome.reached.items()}
     return result.model_copy(update={"reached": reached}) if per_test else result

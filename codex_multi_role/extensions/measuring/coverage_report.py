@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-MAX_PLACES = 400
+MAX_PLACES = 4_000
 """Maximum number of lines, and of branches, listed per file; the rest is counted."""
 
 
@@ -47,8 +47,8 @@ class Reached:
         return [
             {
                 "file": name,
-                "lines": _listed(_ranges([line for file, line in self.lines if file == name])),
-                "branches": _listed([_branch(*ends) for file, *ends in sorted(self.branches) if file == name]),
+                "lines": listed_lines([line for file, line in self.lines if file == name]),
+                "branches": _listed([branch_text(*ends) for file, *ends in sorted(self.branches) if file == name]),
             }
             for name in sorted({file for file, _ in self.lines})
         ]
@@ -87,11 +87,11 @@ def _reached(files: dict[str, Any]) -> Reached:
 
 
 def _uncovered(name: str, file: dict[str, Any]) -> Uncovered:
-    missing = [_branch(*branch) for branch in file.get("missing_branches", [])]
-    return Uncovered(name, _listed(_ranges(file["missing_lines"])), _listed(missing))
+    missing = [branch_text(*branch) for branch in file.get("missing_branches", [])]
+    return Uncovered(name, listed_lines(file["missing_lines"]), _listed(missing))
 
 
-def _branch(start: int, end: int) -> str:
+def branch_text(start: int, end: int) -> str:
     """Format a branch; in coverage.py, a jump to a negative line leaves the function."""
     return f"{start}->{'exit' if end < 0 else end}"
 
@@ -101,6 +101,11 @@ def _ranges(lines: list[int]) -> list[str]:
     runs = groupby(enumerate(sorted(lines)), key=lambda pair: pair[1] - pair[0])
     ends = [(found[0], found[-1]) for _, run in runs if (found := [line for _, line in run])]
     return [str(first) if first == last else f"{first}-{last}" for first, last in ends]
+
+
+def listed_lines(lines: list[int]) -> str:
+    """``lines`` as ``3-5, 9``."""
+    return _listed(_ranges(lines))
 
 
 def _listed(places: list[str]) -> str:

@@ -44,7 +44,6 @@ MAX_TESTS = 400
 """Maximum number of tests for which `reached` is reported."""
 WHOLE_PERCENT = 100.0
 NOT_COUNTED = "the tests start another Python process, whose lines do not count: call the code directly"
-SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
 
 
 Status = Literal["passed", "failed", "no tests", "syntax error", "crashed", "timed out", "could not run"]
@@ -52,7 +51,7 @@ Status = Literal["passed", "failed", "no tests", "syntax error", "crashed", "tim
 
 @dataclass(frozen=True)
 class CoverageOutcome:
-    """``reached`` is by test, and empty unless requested."""
+    """``reached`` is by test, and empty unless requested; ``left_behind``: what tests leave, such as a thread."""
 
     status: Status
     reason: str = ""
@@ -60,6 +59,7 @@ class CoverageOutcome:
     counts: TestCounts = field(default_factory=TestCounts)
     measured: Measured = NOTHING
     reached: Mapping[str, Reached] = field(default_factory=dict)
+    left_behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def crashed(self) -> bool:
@@ -138,18 +138,17 @@ class CoverageRun:
         extra = {"COVERAGE_CORE": "ctrace"} if per_test else {}
         environment = self._process.environment(environment_of_tests(context, scratch, self._python))
         self._environment = {**environment, **extra}
-        self._settings = scratch / "coverage.ini"
+        self._settings, self._data = scratch / "coverage.ini", scratch / "coverage.data"
 
     def outcome(self, seconds: float) -> CoverageOutcome:
         """Run the tests. Raises UsageError if Python cannot be started, StorageError, RunInterrupted."""
-        source = self._root / self._target
-        measured = source if source.is_dir() else source.parent
-        self._settings.write_text(SETTINGS.format(data=self._scratch / "coverage.data", source=measured))
         junit = self._scratch / "junit.xml"
         extra = ["-p", "codex_multi_role_contexts"] if self._per_test else []
         plugins = [*PLUGIN, "-p", "codex_multi_role_limits", "-p", OUTCOMES, *extra]
         pytest = ["-m", "pytest", *cache_in(self._scratch), *plugins, f"--junitxml={junit}", *self._tests]
         outcome = self._with_coverage(self._run_tests(pytest, junit, seconds))
+        left = {junit_name(test): what for test, what in self._process.left_behind().items()}
+        outcome = replace(outcome, left_behind=left)
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 
     def _run_tests(self, pytest: list[str], junit: Path, seconds: float) -> CoverageOutcome:
@@ -163,7 +162,7 @@ class CoverageRun:
             self._process.prepare(lost)
             for file in (junit, self._scratch / FILE):
                 file.unlink(missing_ok=True)
-            ran = self._coverage("run", pytest, max(0.0, until - time.monotonic()))
+            ran = self._run([*self._program, *pytest], max(0.0, until - time.monotonic()))
             outcome = judge(ran, *self._counts(junit), lost)
             test, running_seconds = self._process.running()
             blamed = bool(test) and (not ran.timed_out or running_seconds >= own_seconds)
@@ -187,7 +186,9 @@ class CoverageRun:
 
     def _with_coverage(self, outcome: CoverageOutcome) -> CoverageOutcome:
         """Report by a separate command, so that what was reached before a deadline counts as well."""
-        report = self._scratch / "coverage.json"
+        report, is_parallel = self._scratch / "coverage.json", any(self._scratch.glob(f"{self._data.name}.*"))
+        if is_parallel:
+            self._coverage("combine", [], REPORT_SECONDS)
         output = self._coverage("json", [f"--include={self._included}", "-o", str(report)], REPORT_SECONDS).output
         try:
             measured = parse_coverage(self._kept(report, "coverage report"))
@@ -198,7 +199,8 @@ class CoverageRun:
             return replace(outcome, measured=measured) if measured.percent else outcome
         if problem := self._process.import_problem(measured.unseen):
             return replace(outcome, status="crashed", reason=problem)
-        if measured.percent is not None and measured.percent < WHOLE_PERCENT and self._process.started_another:
+        is_whole = measured.percent is None or measured.percent >= WHOLE_PERCENT
+        if not is_whole and not is_parallel and self._process.started_another:
             return replace(outcome, status="crashed", reason=NOT_COUNTED)
         return replace(outcome, measured=measured)
 
@@ -210,6 +212,13 @@ class CoverageRun:
             return replace(outcome, reached=parse_reached(read_report(report, "report of the coverage of each test")))
         except ValueError as error:
             return replace(outcome, status="crashed", reason=str(error))
+
+    @property
+    def _program(self) -> list[str]:
+        """What runs a module under coverage.py, with the folder of the target as the source."""
+        source = self._root / self._target
+        folder = source if source.is_dir() else source.parent
+        return [str(PLUGINS / "codex_multi_role_settings.py"), *map(str, (self._settings, self._data, folder))]
 
     @property
     def _included(self) -> str:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.checks.environments import PLUGINS as OF_CHECKS
 from codex_multi_role.checks.interpreter import Interpreter
@@ -53,6 +54,16 @@ class MeasuredProcess:
         except (ValueError, OSError):
             return "", 0.0
 
+    def left_behind(self) -> dict[str, str]:
+        """By pytest's id of a test, what it left running or open when all tests had ended."""
+        try:
+            return {str(test): str(what) for test, what in self._noted("left.json").items()}
+        except (ValueError, AttributeError):
+            return {}
+
+    def _noted(self, name: str) -> Any:  # noqa: ANN401 - tests may have written anything
+        return json.loads(read_report(self._folder / name))
+
     @property
     def started_another(self) -> bool:
         """Whether the tests started another Python, which may have executed lines of the target that nobody counted."""
@@ -66,8 +77,7 @@ class MeasuredProcess:
         if not self._target:
             return ""
         try:
-            loaded = json.loads(read_report(self._folder / "loaded.json"))
-            files = {str(name): str(file) for name, file in loaded.items()}
+            files = {str(name): str(file) for name, file in self._noted("loaded.json").items()}
         except (ValueError, AttributeError):
             return ""  # the process ended earlier, and reports that itself
         return import_problem(files, self._originals, self._copy, self._target, self._python.folders, unseen)

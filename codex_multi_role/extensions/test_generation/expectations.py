@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from codex_multi_role.checks.junit_report import MAX_MESSAGE_CHARACTERS
+from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, IDENTITIES, is_open, is_suspected
 from codex_multi_role.extensions.test_generation.state_machine import MeasuredTests
 from codex_multi_role.extensions.test_generation.test_files import Texts, names_in, texts_of
-from codex_multi_role.extensions.test_generation.tests_source import CHECKING_CALLS, Function, is_test_of, name_of
+from codex_multi_role.extensions.test_generation.tests_source import CHECKING_CALLS, Function, functions_in, name_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
@@ -21,6 +22,7 @@ MAX_NODES, MAX_CALLS = 5_000, 200
 """Bounds of an expression with its values, and of the calls of a test, because a model wrote them."""
 SAYING = frozenset({"approx", "raises", "isinstance", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"})
 """Calls whose arguments state what a test expects."""
+DECIDING = frozenset({"Is", "Eq", "raises", "true"})
 STRICTNESS = {"Is": 3, "Eq": 2, "raises": 2, "NotEq": 0, "IsNot": 0, "NotIn": 0}
 DISABLING = re.compile(
     r"\b(skip\w*|importorskip|xfail|expectedFailure|suppress|__test__|return|raise|exit)\b"
@@ -56,13 +58,57 @@ class Expectation:
         return min(strictness, 1) if any(_is(part, expected) for part in parts) else 0
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What an item of the plan says, as the check of its own test; ``value`` is what it expects."""
+
+    item: Json
+    check: Expectation | None
+    value: object
+
+    def is_in(self, check: Expectation) -> bool:
+        """Whether ``check`` is about what the item calls."""
+        text = "\n".join([*check.subject, *check.stated, *check.context])
+        return any(re.search(rf"\b{re.escape(name)}\b", text) for name in self.item["called"])
+
+    def strictness(self, check: Expectation) -> int:
+        """How strictly ``check`` states what the item expects."""
+        within = self.item["expect"].get("within", 0)
+        values = {*self.check.stated} - {*self.check.subject} if self.check else set()
+        is_same = bool(values) and values <= {*check.stated}
+        is_near = within and any(_is_near(node, self.value, within) for node in check.nodes)
+        is_nan = self.value == "nan" and any("nan" in text.lower() for text in (*check.stated, *check.subject))
+        found = check.strictness(self.value)
+        return max(found, min(2, STRICTNESS.get(check.operator, 1))) if is_same or is_near or is_nan else found
+
+    def states(self, check: Expectation) -> bool:
+        return self.is_in(check) and self.strictness(check) > 0
+
+    def is_same_case(self, check: Expectation) -> bool:
+        """Whether ``check`` is about the same call, after the same set-up."""
+        own = self.check
+        return own is not None and own.subject == check.subject and {*own.context} <= {*check.context}
+
+
+def planned(item: Json) -> Planned:
+    expect = item["expect"]
+    (checks,) = checks_in(item["test"]).values() or ([],)
+    name = str(expect.get("is", "")).lower()
+    value = expect.get("equals", expect.get("raises", expect.get("close", name)))
+    return Planned(
+        item,
+        checks[-1] if checks else None,
+        {"True": True, "False": False, "None": None}.get(IDENTITIES.get(name, ""), value),
+    )
+
+
 def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json], target: str) -> Iterator[Json]:
     """Failing tests of ``best`` that lost a check in ``after``: ``{test, assertion, id, expected}``.
 
     If ``best`` crashed, only checks that state what the plan expects count. A test that failed by itself may be
-    corrected, except its operators, literals and what disables it.
+    corrected, except its operators, literals and what disables it. Suspected bugs need no test.
     """
-    files = texts_of(best.files)
+    files, items = texts_of(best.files), [planned(each) for each in plan]
     before, now = ([each for text in all_.values() for each in checks_in(text).items()] for all_ in (files, after))
     messages = {
         name: each["message"] for each in best.failures for path in files for name in names_in(path, [each["test"]])
@@ -70,22 +116,71 @@ def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json]
     for test, checks in before:
         if not best.crashed and test not in messages and best.failed <= len(best.failures):
             continue
-        item: Json = next((each for each in plan if is_test_of(test, str(each["id"]))), {})
+        if any(each.states(check) for check in checks for each in items if is_suspected(each.item)):
+            continue
         is_strict = not best.crashed and not _failed_by_itself(messages.get(test, ""), target)
         own = [each for name, new in now if name == test or name not in dict(before) for each in new]
-        of_item = [each for name, new in now if item and is_test_of(name, str(item["id"])) for each in new]
+        every = [each for _, new in now for each in new]
         for check in checks:
-            counts = not best.crashed or (item and check.strictness(item["expected"]))
+            said = [each for each in items if each.states(check)]
             is_kept = any(check == each if is_strict else _is_similar(check, each) for each in own)
-            if counts and not is_kept and not any(_is_closer(each, check, checks, item, is_strict) for each in of_item):
-                yield {"test": test, "assertion": check.text, "id": item.get("id"), "expected": item.get("expected")}
+            closer = (_is_closer(each, check, checks, item, is_strict) for each in every for item in items)
+            if (said or not best.crashed) and not is_kept and not any(closer):
+                item = next(iter([*said, *(each for each in items if each.is_same_case(check))]), None)
+                told = (
+                    {"id": item.item["id"], "expected": item.item["expected"]}
+                    if item
+                    else {"id": None, "expected": None}
+                )
+                yield {"test": test, "assertion": check.text, **told}
                 break
 
 
-def expects(source: str, item: Mapping[str, object]) -> bool:
-    """Whether a test of the plan's ``item`` states the expected value or exception."""
-    own = (checks for name, checks in checks_in(source).items() if is_test_of(name, str(item["id"])))
-    return any(check.strictness(item["expected"]) for checks in own for check in checks)
+def asserting(source: str, item: Json) -> list[str]:
+    """The tests that state what ``item`` expects of what it calls; those of the same call if there are any."""
+    own = planned(item)
+    if "nothing_raised" in item["expect"]:
+        return _using(source, item)
+    stating = {name: [*filter(own.states, checks)] for name, checks in checks_in(source).items()}
+    exact = [name for name, checks in stating.items() if any(map(own.is_same_case, checks))]
+    return exact or [name for name, checks in stating.items() if checks]
+
+
+def untested(sources: Collection[str], plan: Sequence[Json]) -> list[str]:
+    """The ids of items that no test is about; of those that cannot be evaluated, that no test states."""
+    found = []
+    for item in filter(is_open, plan):
+        search = asserting if item["verdict"] != HOLDS else _using
+        if not any(search(text, item) for text in sources):
+            found.append(item["id"])
+    return found
+
+
+def states_suspected(texts: Texts, tests: Collection[str], plan: Sequence[Json]) -> set[str]:
+    """Those of ``tests`` that state what a suspected bug is about."""
+    own = [each for each in plan if is_suspected(each)]
+    found = {path: {name for item in own for name in asserting(text, item)} for path, text in texts.items()}
+    return {test for test in tests for path in texts if found[path].intersection(names_in(path, [test]))}
+
+
+def contrary(source: str, plan: Sequence[Json]) -> dict[str, str]:
+    """By passing test, the id of the suspected bug that it takes for right."""
+    items = [planned(each) for each in plan if each["verdict"] == FAILS and is_suspected(each)]
+    return {
+        name: item.item["id"]
+        for name, checks in checks_in(source).items()
+        for item in items
+        if any(item.is_same_case(check) and check.operator in DECIDING for check in checks)
+    }
+
+
+def _using(source: str, item: Json) -> list[str]:
+    """The tests with one of the names that the item calls."""
+    return [each.name for each in functions_in(source) if {*item["called"]} & _words(each.node)]
+
+
+def _words(node: ast.AST) -> set[str]:
+    return {*re.findall(r"\w+", _text(node))}
 
 
 def _failed_by_itself(message: str, target: str) -> bool:
@@ -102,18 +197,28 @@ def _is_similar(before: Expectation, now: Expectation) -> bool:
 
 
 def _is_closer(
-    now: Expectation, before: Expectation, others: Sequence[Expectation], item: Json, is_strict: bool
+    now: Expectation, before: Expectation, others: Sequence[Expectation], item: Planned, is_strict: bool
 ) -> bool:
-    """Whether ``now`` states what the plan expects, of the same subject or for the planned input.
+    """Whether ``now`` states what the plan's item expects, for the planned input.
 
     It must state it more strictly than ``before``, or as strictly if it is new.
     """
-    strictness = now.strictness(item["expected"])
-    if not strictness or strictness < before.strictness(item["expected"]) + (now in others):
+    strictness = item.strictness(now)
+    if now.operator not in DECIDING or not strictness or strictness < item.strictness(before) + (now in others):
         return False
-    planned = _parsed(f"{before.subject[0].partition('(')[0]}({item['input']})") if before.subject else None
-    is_about = now.subject == before.subject or (planned is not None and [*now.subject] == [_text(planned)])
-    return now.context == before.context and is_about if is_strict else now.guards == before.guards
+    if not is_strict:
+        return now.guards == before.guards and item.is_in(now) and item.is_in(before)
+    is_one_function = bool({*item.item["called"]} & _names(before)) and now.context == before.context
+    return is_one_function and item.is_same_case(now)
+
+
+def _names(check: Expectation) -> set[str]:
+    return {*re.findall(r"\w+", " ".join(check.subject))}
+
+
+def _is_near(node: ast.expr, value: object, within: float) -> bool:
+    found = [each for each in _values(_unwrapped(node)) if isinstance(each, int | float)]
+    return isinstance(value, int | float) and any(abs(each - value) <= within for each in found)
 
 
 @lru_cache(maxsize=16)

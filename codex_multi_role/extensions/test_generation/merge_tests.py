@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from itertools import count as count_from
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -19,11 +19,12 @@ from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python, syntax_problem
-from codex_multi_role.extensions.test_generation.expectations import expects
+from codex_multi_role.extensions.test_generation.expectations import asserting
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed
+from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN
 from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, names_in
-from codex_multi_role.extensions.test_generation.tests_source import tests_of, without
+from codex_multi_role.extensions.test_generation.tests_source import without
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, write_inside
 
@@ -223,13 +224,11 @@ def _fewest(
     return list(combined.reaches), combined, f"nothing more is removed: {problem}"
 
 
-def _first_of_items(
-    clean: Texts, tests: Collection[str], plan: Sequence[Mapping[str, Any]], kept: Collection[str]
-) -> list[str]:
+def _first_of_items(clean: Texts, tests: Collection[str], plan: Sequence[Json], kept: Collection[str]) -> list[str]:
     """The first test of each plan item that has none in ``kept``."""
     first = []
     for item in plan:
-        names = {path: {each.name for each in tests_of(text, str(item["id"]))} for path, text in clean.items()}
+        names = {path: set(asserting(text, item)) for path, text in clean.items()}
         own = [
             test
             for path in clean
@@ -240,13 +239,13 @@ def _first_of_items(
     return first
 
 
-def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The failing tests that expect what the plan says of an item that no passing test expects."""
+def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Json]) -> list[str]:
+    """The failing tests that expect what the plan says of an item that cannot be evaluated, if no passing test does."""
     planned = []
-    for item in plan:
-        if not any(expects(text, item) for text in clean.values()):
+    for item in (each for each in plan if each["verdict"] == UNKNOWN):
+        if not any(asserting(text, item) for text in clean.values()):
             for path, text in files.items():
-                own = {each.name for each in tests_of(text, str(item["id"]))} if expects(text, item) else set()
+                own = {*asserting(text, item)}
                 planned += [test for test in _tests_in(path, failing) if own.intersection(names_in(path, [test]))]
     return list(dict.fromkeys(planned))
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
@@ -16,7 +17,9 @@ from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage import CoverageResult, Places, measure_coverage
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat
-from codex_multi_role.extensions.test_generation.expectations import expects
+from codex_multi_role.extensions.test_generation.existing_tests import together
+from codex_multi_role.extensions.test_generation.expectations import asserting, contrary, untested
+from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN, is_suspected
 from codex_multi_role.extensions.test_generation.test_files import (
     TestFile,
     Texts,
@@ -27,7 +30,7 @@ from codex_multi_role.extensions.test_generation.test_files import (
     texts_of,
     without_tests,
 )
-from codex_multi_role.extensions.test_generation.tests_source import tests_of, tests_without_assertion, untested
+from codex_multi_role.extensions.test_generation.tests_source import tests_without_assertion
 from codex_multi_role.reading.json_types import Json
 
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
@@ -41,6 +44,7 @@ class PruneTestsOptions(CheckOptions):
     """``files`` are the tests of the file ``target``; ``plan`` says what its items expect.
 
     ``changed``: assertions of failing tests that a developer changed and that were restored, as ``{test, assertion}``.
+    ``existing``: what the project's own tests leave uncovered of the target.
 
     The tests run ``runs`` times to find flaky ones; with 1, flaky ones are not searched for.
     """
@@ -48,6 +52,7 @@ class PruneTestsOptions(CheckOptions):
     target: str = Field(min_length=1, description="a Python file of the workspace")
     files: list[TestFile] = Field(description="a list of {path, content}")
     plan: list[Json] = Field(default=[], description="the plan's items")
+    existing: Json = Field(default={}, description='"{{ steps.<existing_tests>.files[…] }}"')
     changed: list[Json] = Field(default=[], description="a list of {test, assertion}")
     runs: int = Field(default=3, ge=1, le=MOST_RUNS, description="a number from 1 to 10")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
@@ -101,15 +106,17 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
     given = left = texts_of(options.files)
     flaky = _flaky(context, options, given)
     left = without_tests(left, flaky.tests)
-    pruned: list[Json] = []
+    pruned = _contrary(left, options.plan)
+    left = without_tests(left, [each["test"] for each in pruned])
     for number in range(1, MOST_ROUNDS + 1):
         put_all(context, left)
         remove(context, given.keys() - left.keys())
         result = _measure(context, options, list(left), number) if left else NOTHING
-        smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in result["failures"]])
+        failures = [*result["failures"], *leaks(result)]
+        smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in failures])
         if smaller == left or number == MOST_ROUNDS:  # nothing fails, or no failure is a function of these files
             break
-        pruned += result["failures"]
+        pruned += failures
         left = smaller
         if number == 1 and flaky.reason and flaky.runs:  # the test that prevented the repetition may be gone
             flaky = _flaky(context, options, left)
@@ -119,6 +126,7 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
         left, result = {}, {**result, **GONE}
         remove(context, given)
     bugs = _bugs(given, options, pruned)
+    result = together(options.existing, options.target, result)
     fields = {
         "files": list(left),
         "pruned": pruned,
@@ -127,6 +135,30 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
         **_gaps(left, options, bugs),
     }
     return PruneTestsResult.model_validate({**result, **fields})
+
+
+def leaks(measured: Mapping[str, Any]) -> list[Json]:
+    """The tests of a result of coverage that leave something behind, as failures."""
+    left = measured.get("left_behind", {})
+    return [{"test": test, "message": f"it leaves {what} behind, which it must end"} for test, what in left.items()]
+
+
+def _contrary(texts: Texts, plan: Sequence[Json]) -> list[Json]:
+    """The tests that take a suspected bug for right, as failures."""
+    return [
+        {
+            "test": f"{path.removesuffix('.py').replace('/', '.')}{_joined(name)}",
+            "message": f"it asserts the contrary of {id_}",
+        }
+        for path, text in texts.items()
+        for name, id_ in contrary(text, plan).items()
+    ]
+
+
+def _joined(name: str) -> str:
+    """A name of `functions_in` behind the place of its file, as pytest's report has it."""
+    *classes, function = name.split("::")
+    return "".join(f".{each}" for each in classes) + f"::{function}"
 
 
 def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
@@ -168,17 +200,15 @@ def _is_import_error(message: str, target: str) -> bool:
 
 
 def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
-    """The plan items whose failing tests expect what the plan says: the code may be wrong."""
+    """The plan items that do not hold, or whose failing tests expect what the plan says: the code may be wrong."""
     failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
     changed = {str(each["test"]): each["assertion"] for each in options.changed}
     found, left = [], {name for path in texts for name in names_in(path, failed) if name in changed}
     for item in options.plan:
-        own: list[str] = []
-        for path, text in texts.items():
-            names = [name for name in names_in(path, failed) if name in changed or expects(text, item)]
-            own += [each.name for each in tests_of(text, str(item["id"])) if each.name in names]
-        if own:
+        stated = {name for text in texts.values() for name in asserting(text, item)}
+        own = [name for path in texts for name in names_in(path, failed) if name in stated]
+        if is_suspected(item) or (own and item["verdict"] == UNKNOWN and not item["withdrawn"]):
             found.append({**item, "tests": own})
-            left -= {*own}
-    about = {"rationale": "", "target": "", "input": ""}
-    return found + [{"id": name, **about, "expected": changed[name], "tests": [name]} for name in sorted(left)]
+        left -= {*own}
+    about = dict.fromkeys(("why", "source", "quote", "call", "got", "test", "withdrawn"), "")
+    return found + [{**about, "id": name, "expected": changed[name], "tests": [name]} for name in sorted(left)]

@@ -17,15 +17,19 @@ from codex_multi_role.checks import (
     declare_check,
     no_time,
 )
+from codex_multi_role.extensions.test_generation.plan_items import OBSERVED, is_suspected
 from codex_multi_role.reading.json_types import Json
 
 SUCCESS: Final = "success"
 TIMEOUT: Final = "timeout"
 INCOMPLETE: Final = "incomplete"
+COVERED: Final = "covered"
+"""The end of the rounds of a file of which the project's own tests leave nothing."""
 SUSPECTED: Final = "suspected bugs"
 ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "no developer gave a usable answer",
+    "covered": "",
     "conflicts": "another process changed the test file in the meantime",
 }
 JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
@@ -58,12 +62,16 @@ class TestResultsOptions(CheckOptions):
     left: list[Json] = Field(description='"{{ steps.<prune_tests>.results }}"')
     unit: str = Field(min_length=1, description="the visit of the call: <step>.<visit>")
     target_coverage: float = Field(ge=0, le=100, description="percent")
+    existing: Json = Field(default={}, description='"{{ steps.<existing_tests> }}"')
     mutation: list[Json] = Field(default=[], description='"{{ steps.<mutation>.results }}"')
     target_mutation_score: float = Field(default=0.0, ge=0, le=100, description="percent")
 
 
 class FileMetrics(ResultPart):
-    """``failed_tests`` were removed. Figures of mutants that were not judged are null."""
+    """``coverage_percent`` counts the project's own tests as well.
+
+    ``failed_tests`` were removed. Figures of mutants that were not judged are null.
+    """
 
     coverage_percent: float | None
     n_passed_tests: int
@@ -85,6 +93,9 @@ class FileResult(ResultPart):
 
     file: str
     suspected_bugs: list[Json]
+    plan: list[Json]
+    uncovered: list[Json]
+    covered_before: float | None
     tests: list[str]
     status: str
     reason: str
@@ -101,7 +112,8 @@ class FileResult(ResultPart):
 class TestResultsResult(CheckResult):
     """``status`` is ``timeout`` if all files without success ran out of iterations. ``python``: path, version, source.
 
-    It is ``suspected bugs`` if there are ``bugs``. ``reason`` names them, then the status and reason of each file.
+    It is ``suspected bugs`` if there are ``bugs``, each with its ``file`` and in ``words``. ``reason`` names them, then
+    the status and reason of each file. ``existing``: what is known of the project's own tests.
     """
 
     __test__ = False
@@ -110,7 +122,8 @@ class TestResultsResult(CheckResult):
 
     status: Literal["success", "timeout", "incomplete", "suspected bugs"]
     reason: str
-    bugs: list[str]
+    bugs: list[Json]
+    existing: Json
     run_id: str
     flow: str
     started_at: str
@@ -129,14 +142,19 @@ def write_test_results(context: CheckContext) -> TestResultsResult:
         "flow": run.flow,
         "started_at": run.started_at,
         "python": context.python.as_json() if context.python else None,
+        "existing": {name: value for name, value in options.existing.items() if name != "files"},
         "results": results,
     }
     text = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
     replace(context, folder=run.folder).write_artifact("results.json", f"{text}\n")
     open_ones = {result["status"] for result in results} - {SUCCESS}
-    bugs = [_bug(each["file"], bug) for each in results for bug in each["suspected_bugs"]]
+    bugs = [
+        {**bug, "file": each["file"], "words": _bug(each["file"], bug)}
+        for each in results
+        for bug in each["suspected_bugs"]
+    ]
     reasons = [f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"]]
-    reason = "; ".join([*bugs, *reasons])
+    reason = "; ".join([*(each["words"] for each in bugs), *reasons])
     status = SUSPECTED if bugs else (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
     return TestResultsResult.model_validate({"status": status, "reason": reason, "bugs": bugs, **document})
 
@@ -147,9 +165,13 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     judged = mutation["status"] != NOT_JUDGED
     caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
-    history = rounds["vars"]["state"].get("rounds", [])
+    state = rounds["vars"]["state"]
+    history, plan = state.get("rounds", []), state.get("plan", [])
+    bugs = left.get("suspected_bugs") or [{**each, "tests": []} for each in plan if is_suspected(each)]
+    before = options.existing.get("files", {}).get(file["file"], {})
+    is_covered = rounds["outcome"] == COVERED
     metrics = {
-        "coverage_percent": left.get("coverage"),
+        "coverage_percent": before["coverage"] if is_covered else left.get("coverage"),
         "n_passed_tests": left.get("passed", 0),
         "n_failed_tests": len(pruned),
         "failed_tests": [each["test"] for each in pruned],
@@ -159,12 +181,17 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "mutation_killed": mutation.pop("killed") if judged else None,
         "mutation_survived": mutation.pop("survived") if judged else None,
     }
-    status, reason = _status(file, rounds, left, options.target_coverage)
+    status, reason = (SUCCESS, "") if is_covered else _status(file, rounds, left, options.target_coverage)
+    if status == SUCCESS and (bugs or not (is_covered or any(each["source"] != OBSERVED for each in plan))):
+        status, reason = INCOMPLETE, "" if bugs else "the plan only has items observed from the code"
     if status in (SUCCESS, TIMEOUT) and (missed := _missed(mutation, metrics, options.target_mutation_score)):
         status, reason = INCOMPLETE if status == SUCCESS else status, "; ".join(filter(None, [reason, missed]))
     return {
         "file": file["file"],
-        "suspected_bugs": left.get("suspected_bugs", []),
+        "suspected_bugs": bugs,
+        "plan": plan,
+        "uncovered": left.get("uncovered", []),
+        "covered_before": before.get("coverage"),
         "tests": left.get("files", []),
         "status": status,
         "reason": reason,
@@ -180,14 +207,17 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
 
 
 def _bug(file: str, bug: Json) -> str:
-    given = f" for {bug['input']}" if bug["input"] else ""
-    what = f"{bug['target']} should give {bug['expected']}{given}" if bug["target"] else bug["expected"]
-    return f"{file}: {', '.join(bug['tests'])} fails: {what}"
+    if not bug["call"]:
+        return f"{file}: {', '.join(bug['tests'])} fails: {bug['expected']}"
+    says = f' ({bug["source"]}: "{" ".join(bug["quote"].split())}")' if bug["quote"] else f" ({bug['source']})"
+    got = f", got {bug['got']}" if bug["got"] else f" ({', '.join(bug['tests'])} fails)"
+    withdrawn = f"; the planner has withdrawn it: {bug['withdrawn']}" if bug["withdrawn"] else ""
+    return f"{file}: {bug['call']}: expected {bug['expected']}{got}{says}{withdrawn}"
 
 
 def _mutation(judged: Json | None, left: Json) -> Json:
     """``judged``: the result of the check of mutants for the tests that are ``left``."""
-    if not left.get("passed"):
+    if not left.get("passed") and not (judged and judged.get("mutants")):
         return {"status": NOT_JUDGED, "reason": NO_TEST}
     if judged is None:
         return {"status": NOT_JUDGED, "reason": SWITCHED_OFF}

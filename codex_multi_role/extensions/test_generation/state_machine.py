@@ -4,7 +4,10 @@
 stateDiagram-v2
     [*] --> plan
     plan --> no_plan: no usable item
-    plan --> develop: Planned
+    plan --> items: Planned
+    items --> develop: Doubted
+    items --> confirm: some item does not hold
+    confirm --> develop: Doubted, kept or withdrawn
     develop --> execute: one developer
     develop --> merge: Compared, both run
     develop --> take: Compared
@@ -33,6 +36,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckOptions, ResultPart
+from codex_multi_role.extensions.test_generation.plan_items import FAILS
 from codex_multi_role.extensions.test_generation.test_files import TestFile
 from codex_multi_role.reading.json_types import Json
 
@@ -40,21 +44,29 @@ BOTH: Final = "both"
 """The winner of a duel if the tests of both developers were merged."""
 Mode = Literal["generate", "fix", "syntax", "append"]
 Verdict = Literal["kept", "rolled back"]
-Next = Literal["no_plan", "develop", "no_candidate", "merge", "take", "mutants", "judge", "success", "timeout", "plan"]
+Next = Literal[
+    "no_plan", "items", "develop", "no_candidate", "merge", "take", "mutants", "judge", "success", "timeout", "plan"
+]
 
 
 class RoundLimits(CheckOptions):
-    """``mutation``: mutants may be judged. ``merge``: the tests of both developers of a duel may be merged."""
+    """``mutation``: mutants may be judged. ``merge``: the tests of both developers of a duel may be merged.
+
+    ``max_items``: of the whole plan.
+    """
 
     max_iterations: int = Field(ge=1)
     target_coverage: float = Field(ge=0, le=100)
     target_mutation_score: float = Field(default=0.0, ge=0, le=100)
     mutation: bool = False
     merge: bool = False
+    max_items: int = Field(default=30, ge=1)
 
 
 class MeasuredTests(ResultPart):
-    """The tests that a developer wrote, and what was measured of them. ``code`` is the text of all ``files``.
+    """The tests that a developer wrote, and what was measured of them.
+
+    ``failed`` leaves out tests that say what a suspected bug is about. ``code`` is the text of all ``files``.
 
     ``away``: the assertions of failing tests that the best attempt has and this one does not, as ``{test, assertion,
     id, expected}``. ``score``: percent of the mutants, null if not judged. ``chosen``: who won the duel.
@@ -108,7 +120,9 @@ class Round(ResultPart):
 
 
 class State(ResultPart):
-    """``mode``: of the next developer: generate, fix and syntax replace the tests, append appends to ``before``.
+    """``plan``: each item a `JudgedItem`.
+
+    ``mode``: of the next developer: generate, fix and syntax replace the tests, append appends to ``before``.
 
     ``others``: the further files of tests that stay when tests are appended. ``best`` is in the workspace.
     """
@@ -130,6 +144,14 @@ class Planned:
     """The planner answered. ``plan`` includes the earlier items."""
 
     plan: Sequence[Json]
+
+
+@dataclass(frozen=True)
+class Doubted:
+    """The items were run as tests, and the planner was asked about those that do not hold."""
+
+    verdicts: Mapping[str, Json]
+    withdrawn: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -159,14 +181,17 @@ class MutantsJudged:
     not_merged: str = ""
 
 
-Event = Planned | Compared | Executed | MutantsJudged
+Event = Planned | Doubted | Compared | Executed | MutantsJudged
 
 
 def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, Next]:
     """The state after ``event``, and what comes next."""
     match event:
         case Planned(plan):
-            return state.model_copy(update={"plan": list(plan)}), "develop" if plan else "no_plan"
+            return state.model_copy(update={"plan": list(plan)}), "items" if plan else "no_plan"
+        case Doubted(verdicts, withdrawn):
+            plan = [_doubted(each, verdicts.get(each["id"], {}), withdrawn) for each in state.plan]
+            return state.model_copy(update={"plan": plan}), "develop"
         case Compared(None):
             return state, "no_candidate"
         case Compared(winner, can_merge):
@@ -177,6 +202,11 @@ def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, 
         case MutantsJudged(mutation, not_merged):
             assert state.attempt is not None, "tests were compared or executed before"
             return _judged(state, _completed(with_score(state.attempt, mutation), not_merged), limits)
+
+
+def _doubted(item: Json, verdict: Json, withdrawn: Mapping[str, str]) -> Json:
+    is_asked = verdict.get("verdict") == FAILS and item["id"] in withdrawn
+    return {**item, **verdict, **({"withdrawn": withdrawn[item["id"]]} if is_asked else {})}
 
 
 def with_score(attempt: MeasuredTests, mutation: Mapping[str, Any]) -> MeasuredTests:

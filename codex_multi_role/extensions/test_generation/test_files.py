@@ -11,6 +11,7 @@ from codex_multi_role.checks import CheckContext, CheckOptions, declare_check, i
 from codex_multi_role.checks.text_files import TextFileResult, put
 from codex_multi_role.extensions.test_generation.tests_source import (
     functions_in,
+    named_by_behaviour,
     with_unique_names,
     without,
     without_fence,
@@ -18,11 +19,12 @@ from codex_multi_role.extensions.test_generation.tests_source import (
 
 
 class WriteTestsOptions(CheckOptions):
-    """``code`` is the whole file, or is appended to the tests in ``before``."""
+    """``code`` is the whole file, or is appended to the tests in ``before``; no test is named after one of ``ids``."""
 
     path: str = Field(min_length=1, description="a file of the workspace")
     code: str = Field(description="Python source, as a role gave it")
     before: str = Field(default="", description="Python source")
+    ids: list[str] = Field(default=[], description="ids of the plan's items")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
@@ -92,7 +94,7 @@ def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:
 def write_tests(context: CheckContext) -> TextFileResult:
     """Write tests without a Markdown fence and with one definition per test name. Raises UsageError, CheckFailed."""
     options = context.read_options(WriteTestsOptions, "write_tests")
-    code = without_fence(options.code)
+    code = named_by_behaviour(without_fence(options.code), options.ids)
     content = with_unique_names(f"{options.before.strip()}\n\n\n{code}" if options.before.strip() else code)
     put(context.in_copy(options.copy_), options.path, content)
     return TextFileResult(status="written", path=options.path, content=content)

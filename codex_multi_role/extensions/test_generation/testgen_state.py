@@ -9,12 +9,16 @@ from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.choose import Criterion, choose
-from codex_multi_role.checks.merge import RefusedItem, merged_items
-from codex_multi_role.extensions.test_generation.expectations import changed_expectations
+from codex_multi_role.checks.merge import RefusedItem
+from codex_multi_role.extensions.test_generation.existing_tests import together
+from codex_multi_role.extensions.test_generation.expectations import changed_expectations, states_suspected, untested
+from codex_multi_role.extensions.test_generation.plan_items import target_module, usable_items
+from codex_multi_role.extensions.test_generation.prune_tests import leaks
 from codex_multi_role.extensions.test_generation.state_machine import (
     BOTH,
     START,
     Compared,
+    Doubted,
     Event,
     Executed,
     MeasuredTests,
@@ -27,14 +31,15 @@ from codex_multi_role.extensions.test_generation.state_machine import (
     with_score,
 )
 from codex_multi_role.extensions.test_generation.test_files import TestFile, put_all, remove, shown, texts_of
-from codex_multi_role.extensions.test_generation.tests_source import tests_without_assertion, untested
+from codex_multi_role.extensions.test_generation.tests_source import tests_without_assertion
 from codex_multi_role.reading.json_types import Json
 
-ITEM_FIELDS = ("rationale", "target", "input", "expected")
+QUOTABLE: Final = {"docstring": "docstrings", "readme": "readme", "caller": "callers"}
+"""By the source of an item, the field of ``facts`` that has its quote."""
 BETTER: Final = [
     Criterion(key="away", prefer="lowest"),
     Criterion(key="steps.execute.crashed", prefer="false"),
-    Criterion(key="steps.execute.coverage", prefer="highest"),
+    Criterion(key="reached", prefer="highest"),
     Criterion(key="steps.execute.failed", prefer="lowest"),
     Criterion(key="steps.mutants.score_percent", prefer="highest"),
 ]
@@ -44,6 +49,9 @@ BETTER: Final = [
 class TestgenStateOptions(CheckOptions):
     """``state``: the ``state`` of this check's latest result, {} at first. The others report one event each.
 
+    ``planned``: items of the planner's answer, whose names and quotes are searched for in ``facts``, the result of
+    ``target_facts`` for ``module``. ``verdicts``: those of ``test_items``, ``withdrawn`` the planner's answer.
+    ``existing``: what the check ``existing_tests`` found of ``target``.
     ``executed``: the result of ``coverage`` for ``tests``, the result of ``write_tests`` or ``merge_tests``.
     ``judged``: the result of ``mutation``, {} if it was not run. ``not_merged``: why ``merge_tests`` failed.
     """
@@ -54,6 +62,11 @@ class TestgenStateOptions(CheckOptions):
     target: str = Field(default="", description="the file under test")
     limits: RoundLimits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
     planned: list[JsonValue] | None = Field(default=None, description="the items of the planner's answer")
+    facts: dict[str, Any] = Field(default={}, description='"{{ steps.<target_facts> }}"')
+    module: str = Field(default="", description="the name by which the target is imported")
+    verdicts: dict[str, Json] | None = Field(default=None, description='"{{ steps.<test_items>.verdicts }}"')
+    withdrawn: list[Json] = Field(default=[], description="a list of {id, reason}")
+    existing: dict[str, Any] = Field(default={}, description='"{{ steps.<existing_tests>.files[…] }}"')
     compared: list[Json] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
     executed: dict[str, Any] | None = Field(default=None, description='"{{ steps.<coverage> }}"')
     tests: dict[str, Any] = Field(default={}, description='"{{ steps.<write_tests> }}"')
@@ -62,8 +75,9 @@ class TestgenStateOptions(CheckOptions):
 
     @model_validator(mode="after")
     def _have_one_event(self) -> TestgenStateOptions:
-        if sum(event is not None for event in (self.planned, self.compared, self.executed, self.judged)) != 1:
-            raise ValueError("needs one of planned, compared, executed and judged")
+        events = (self.planned, self.verdicts, self.compared, self.executed, self.judged)
+        if sum(event is not None for event in events) != 1:
+            raise ValueError("needs one of planned, verdicts, compared, executed and judged")
         return self
 
 
@@ -77,7 +91,7 @@ class TestgenStateResult(CheckResult):
 
     bad = ()
 
-    status: Literal["planned", "compared", "executed", "kept", "rolled back"]
+    status: Literal["planned", "doubted", "compared", "executed", "kept", "rolled back"]
     reason: str = ""
     next: Next
     state: State
@@ -101,9 +115,17 @@ def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
     """The event, and what the result reports about it."""
     state = options.state
     if options.planned is not None:
-        plan, refused = merged_items(state.plan, options.planned, "id", ITEM_FIELDS)
-        added = [str(item["id"]) for item in plan[len(state.plan) :]]
-        return Planned(plan), {"status": "planned", "added": added, "refused": refused}
+        module = target_module(options.facts["content"], options.module)
+        texts = {name: options.facts[field] for name, field in QUOTABLE.items()}
+        new, refused = usable_items(state.plan, options.planned, module, texts, options.limits.max_items)
+        told = {
+            "added": [each["id"] for each in new],
+            "refused": [RefusedItem.model_validate(each) for each in refused],
+        }
+        return Planned([*state.plan, *new]), {"status": "planned", **told}
+    if options.verdicts is not None:
+        withdrawn = {str(each["id"]): str(each["reason"]) for each in options.withdrawn}
+        return Doubted(options.verdicts, withdrawn), {"status": "doubted"}
     if options.compared is not None:
         event, winner = _compared(options, options.compared)
         return event, {"status": "compared", "winner": winner}
@@ -114,7 +136,8 @@ def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
 
 def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
     attempts = [_candidate(options, each) if each.get("status") != "failed" else None for each in candidates]
-    judged = [{**each, "away": len(own.away) if own else 0} for each, own in zip(candidates, attempts, strict=True)]
+    figures = [{"away": len(own.away), "reached": own.reached} if own else {} for own in attempts]
+    judged = [{**each, **own} for each, own in zip(candidates, figures, strict=True)]
     chosen = choose(judged, BETTER)
     if chosen.index is None:
         return Compared(None), None
@@ -154,12 +177,17 @@ def _attempt(
     texts, plan, best = texts_of(files), options.state.plan, options.state.best
     is_compared = best and not chosen and (best.crashed or not measured["crashed"])
     sources, crashed = list(texts.values()), measured["crashed"]
-    names = ("reason", "crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
+    known = together(options.existing, options.target, dict(measured))
+    names = ("reason", "crashed", "passed", "coverage", "uncovered", "output_tail")
+    failures = [*measured["failures"], *leaks(measured)]
+    is_error = 0 if crashed else measured["errors"]
+    explained = states_suspected(texts, [each["test"] for each in measured["failures"]], plan)
     return MeasuredTests(
         files=files,
         code=shown(texts),
-        **{name: measured[name] for name in names},
-        failed=measured["failed"] + (0 if crashed else measured["errors"]),
+        **{name: known[name] for name in names},
+        failures=[each for each in failures if each["test"] not in explained],
+        failed=measured["failed"] + is_error + len(failures) - len(measured["failures"]) - len(explained),
         untested=[] if crashed else untested(sources, plan),
         unasserting=[name for text in sources for name in tests_without_assertion(text)],
         away=list(changed_expectations(best, texts, plan, options.target)) if best and is_compared else [],

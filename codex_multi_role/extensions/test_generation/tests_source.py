@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from itertools import count
@@ -36,21 +36,10 @@ def functions_in(source: str) -> list[TestFunction]:
         return []
 
 
-def tests_of(source: str, item_id: str) -> list[TestFunction]:
-    """The tests of the plan item with that id."""
-    return [each for each in functions_in(source) if is_test_of(each.name, item_id)]
-
-
-def is_test_of(name: str, item_id: str) -> bool:
-    """Whether the test belongs to the plan item, whose ``id`` its name begins with: ``test_p3_…`` for ``P3``."""
-    slug = re.sub(r"\W+", "_", item_id).strip("_").lower()
-    return bool(re.match(rf"test_{re.escape(slug)}(_|$)", name.rpartition("::")[2], re.IGNORECASE))
-
-
-def untested(sources: Collection[str], plan: Iterable[Mapping[str, object]]) -> list[str]:
-    """The ids of the plan items without a test in any of the ``sources``."""
-    ids = [str(item["id"]) for item in plan]
-    return [each for each in ids if not any(tests_of(text, each) for text in sources)]
+def named_by_behaviour(source: str, ids: Collection[str]) -> str:
+    """The source with test names that do not begin with the ``ids`` of a plan: ``test_below`` for ``test_p1_below``."""
+    names = "|".join(map(re.escape, ids))
+    return re.sub(rf"\b(def test)_(?:{names})_(?=[a-z])", r"\1_", source, flags=re.IGNORECASE) if names else source
 
 
 def with_unique_names(source: str) -> str:

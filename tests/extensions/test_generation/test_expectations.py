@@ -42,13 +42,15 @@ CONSTANT = "ZERO = 0\n\n\ndef test_p1_zero():\n    assert sign(0) == ZERO\n"
 NEAR = "def test_p5_near():\n    assert sign(0.5) == pytest.approx(0.5)\n"
 CART = "def test_p6_cart():\n    cart = Cart()\n    cart.add(3)\n    assert cart.total() == 3\n"
 CLASS = "class TestZero:\n    WANTED = 0\n\n    def test_p1_zero(self):\n        assert sign(0) == self.WANTED\n"
+ONE = "def sign(n): ...\ndef is_even(n): ...\ndef load(n): ...\nclass Cart:\n    def add(self, n): ...\n    def total(self): ...\n"
+KNOWN = {"facts": {"content": ONE, "docstrings": "", "readme": "", "callers": ""}, "module": "one"}
 PLAN = [
     item("P1", "0", given="0"),
     item("P2", "True", target="is_even", given="2"),
     item("P3", "KeyError", target="load", given="0"),
     item("P4", "-1", given="-3"),
     item("P5", 0.5, given="0.5"),
-    item("P6", "3", target="Cart.total", given="a cart with 3"),
+    item("P6", "3", target="cart.total", setup=["cart = Cart()", "cart.add(3)"]),
     item("P7", False, target="is_even", given="3"),
     item("P8", "None", target="load", given="1"),
 ]
@@ -233,7 +235,7 @@ def verdict(make_context: MakeContext, first: str, second: str, message: str = C
     test = "test_" + first.partition("def test_")[2].partition("(")[0]
     failed = {**GREEN, "passed": 1, "failed": 1, "failures": [{"test": f"{name}::{test}", "message": message}]}
     result: dict[str, Any] = {"state": {}}
-    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN))
+    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN, **KNOWN))
     result = {"state": planned["state"]}
     for code, measured in ((first, failed), (second, GREEN)):
         tests = {"path": "tests/test_one.py", "content": HEAD + code}
@@ -259,7 +261,7 @@ def test_developer_of_a_duel_that_gives_in_loses(make_context: MakeContext) -> N
     """It has fewer failures than the other one, and the tests of both are not merged."""
     failed = {**GREEN, "passed": 1, "failed": 1, "failures": [{"test": "tests.test_one::test_p1_zero", "message": ""}]}
     kept = {"path": "tests/test_one.py", "content": HEAD + ZERO}
-    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN))
+    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN, **KNOWN))
     context = make_context({}, state=planned["state"], limits=LIMITS, tests=kept, executed=failed)
     state = advance_state(make_context({}, state=advance_state(context)["state"], limits=LIMITS, judged={}))["state"]
     changed = {"path": "tests/test_one.py", "content": HEAD + ZERO.replace("== 0", "!= 0")}
@@ -275,11 +277,11 @@ def test_developer_of_a_duel_that_gives_in_loses(make_context: MakeContext) -> N
 
 @pytest.mark.parametrize("way", ["negated", "other direction"])
 def test_changed_assertion_is_in_the_round(make_context: MakeContext, way: str) -> None:
-    """Also without an item of the plan."""
+    """With the item of the plan that is about the same call, if there is one."""
     (round_,) = verdict(make_context, *GIVING_IN[way])["state"]["rounds"][1:]
     expected = {
         "negated": {"test": "test_p2_even", "assertion": "assert is_even(2)", "id": "P2", "expected": "True"},
-        "other direction": {"test": "test_x", "assertion": "assert sign(0) < 1", "id": None, "expected": None},
+        "other direction": {"test": "test_x", "assertion": "assert sign(0) < 1", "id": "P1", "expected": "0"},
     }
     assert round_["away"] == [expected[way]]
 

@@ -24,15 +24,15 @@ from tests.support.scripted import Script, Walked, routes_of
 from tests.support.teams import Record
 
 MODE = re.compile("from scratch|Improve|MODE: (.*)")
-P1 = item("P1", "1")
-CODE = "def test_p1_one():\n    assert one() == 1\n"
+P1 = item("P1", "1", "one")
+CODE = "def test_one():\n    assert one() == 1\n"
 FILE = {"path": "tests/test_one.py", "content": CODE}
 GREEN: Record = {
     **{"status": "passed", "reason": "", "crashed": False, "passed": 1, "failed": 0, "errors": 0, "failures": []},
     **{"coverage": 100.0, "uncovered": [], "output_tail": ""},
 }
 HALF = {**GREEN, "coverage": 50.0, "uncovered": [{"file": "one.py", "lines": "2", "branches": ""}]}
-FAILS = {**GREEN, "status": "failed", "failed": 1, "failures": [{"test": "test_p1_one", "message": "1 == 2"}]}
+FAILS = {**GREEN, "status": "failed", "failed": 1, "failures": [{"test": "test_one", "message": "1 == 2"}]}
 ERROR = {**GREEN, "status": "failed", "passed": 0, "errors": 1}
 CRASH = {**GREEN, "status": "syntax error", "reason": "line 1", "crashed": True, "passed": 0, "coverage": None}
 NOT_SCORED = {"status": "could not run", "reason": "no mutmut"}
@@ -62,6 +62,7 @@ def walk(folder: Path, results: Results, **inputs: object) -> Walked:
 
     checks: dict[str, Sequence[Any]] = {**USUAL, **results}
     checks |= {f"candidates/{name}": checks[name] for name in ("source", "write")}
+    checks["candidates/source"] = [{"status": "read", "content": ""}]
     checks["candidates/execute"] = [lambda unit: measured(unit.key)]
     plays = {"test_planner": checks["plan"], "test_developer": [develop], "test_developer_2": [develop]}
     script = Script(folder, plays, checks, computed=["testgen_state"])
@@ -90,17 +91,31 @@ def rounds(walked: Walked) -> list[Record]:
     return found
 
 
-USUAL: dict[str, list[Record]] = {
-    "source": [{"status": "read", "content": "def one():\n    return 1\n"}],
+FACTS = {
+    **{"status": "read", "content": "def one():\n    return 1\n\n\ndef two():\n    return 2\n"},
+    **{"docstrings": "", "readme": "", "callers": "", "tests": [], "test_names": [], "example": ""},
+}
+
+
+HELD = {name: {"verdict": "holds", "got": "", "reason": ""} for name in ("P1", "P2")}
+ITEMS: Record = {"status": "judged", "verdicts": HELD, "doubted": []}
+FALSE = {"P1": {"verdict": "does not hold", "got": "2", "reason": ""}}
+DOUBTED = {**ITEMS, "verdicts": FALSE, "doubted": [{**P1, **FALSE["P1"], "expected": "1", "quote": "", "test": ""}]}
+
+
+USUAL: dict[str, list[Any]] = {
+    "items": [ITEMS],
+    "source": [FACTS],
     "plan": [{"plan": [P1]}],
     "write": [{"status": "written", **FILE}],
     "execute": [GREEN],
     "mutants": [SCORE],
     "take": [{"status": "merged"}],
 }
-PLAN, MORE = "source plan:scratch merge_plan", "plan:Improve merge_plan develop:append"
-FIRST, REST = f"{PLAN} develop:generate", "write execute weigh"
-PAIR, LATER = f"{PLAN} candidates:generate compare", "plan:Improve merge_plan candidates:append compare"
+PLAN = "source plan:scratch merge_plan"
+JUDGED, MORE = f"{PLAN} items doubted", "plan:Improve merge_plan items doubted develop:append"
+FIRST, REST = f"{JUDGED} develop:generate", "write execute weigh"
+PAIR, LATER = f"{JUDGED} candidates:generate compare", "plan:Improve merge_plan items doubted candidates:append compare"
 DUEL: Record = {"duel": True}
 MERGES: Record = {"duel": True, "mutation": True}
 SCORED: Record = {"mutation": True, "target_mutation_score": 60}
@@ -108,6 +123,12 @@ SCORED: Record = {"mutation": True, "target_mutation_score": 60}
 WAYS: dict[str, tuple[Record, Results, str]] = {
     "no Python": ({"problem": "too large"}, {}, "source not_python/1"),
     "1 no item": ({}, {"plan": [{"plan": ["x"]}]}, f"{PLAN} no_plan/1"),
+    "nothing left": ({"existing": {"coverage": 100.0, "lines": [], "branches": []}}, {}, "source covered/0"),
+    "1 doubted": (
+        {},
+        {"items": [DOUBTED], "plan": [{"plan": [P1]}, {"withdrawn": []}]},
+        f"{PLAN} items confirm doubted develop:generate {REST} judge success/0",
+    ),
     "1 2 4.4 at once": ({}, {}, f"{FIRST} {REST} judge success/0"),
     "1 2 4.3 append": ({}, {"execute": [HALF, GREEN]}, f"{FIRST} {REST} judge {MORE} {REST} judge success/0"),
     "2 4.2 fix": ({}, {"execute": [FAILS, GREEN]}, f"{FIRST} {REST} judge develop:fix {REST} judge success/0"),
@@ -180,7 +201,9 @@ def test_mutants_of_an_earlier_round_do_not_count(tmp_path: Path) -> None:
 
 
 def test_plan_keeps_its_items_and_reports_refused_ones(tmp_path: Path) -> None:
-    state = walk(tmp_path, {"plan": [{"plan": [P1]}, {"plan": [P1, item("P2", "2")]}], "execute": [HALF, GREEN]}).state
+    state = walk(
+        tmp_path, {"plan": [{"plan": [P1]}, {"plan": [P1, item("P2", "2", "two")]}], "execute": [HALF, GREEN]}
+    ).state
     merged = state.steps["merge_plan"].output
     assert [each["id"] for each in state.vars["state"]["plan"]] == ["P1", "P2"]
     assert (merged["added"], [each["reason"] for each in merged["refused"]]) == (["P2"], ["the id P1 is taken"])
@@ -191,34 +214,34 @@ def test_results_of_a_round_are_in_the_next_prompt(tmp_path: Path) -> None:
     assert "MODE: syntax" in crashed
     assert "REPORT:\nline 1\n" in crashed
     assert "MODE: fix" in failed
-    assert "test_p1_one: 1 == 2" in failed
+    assert "test_one: 1 == 2" in failed
     assert f"TESTS SO FAR:\n{CODE}" in failed
 
 
 def test_developer_that_gives_in_is_told_to_restore_the_assertion(tmp_path: Path) -> None:
     asserts = ({**FILE, "status": "written", "content": CODE.replace("== 1", f"== {value}")} for value in (1, 2, 1))
-    fails = {**FAILS, "failures": [{"test": "tests.test_one::test_p1_one", "message": "2 == 1"}]}
+    fails = {**FAILS, "failures": [{"test": "tests.test_one::test_one", "message": "2 == 1"}]}
     walked = walk(tmp_path, {"write": [*asserts], "execute": [fails, GREEN, GREEN]})
     assert [each["status"] for each in rounds(walked)] == ["kept", "rolled back", "kept"]
     assert "Restore them" in walked.asks[-1].task
 
 
 def test_what_is_not_reached_is_in_the_next_plan(tmp_path: Path) -> None:
-    plans: list[Record] = [{"plan": [P1]}, {"plan": [item("P2", "2")]}]
-    asks = walk(tmp_path, {"plan": plans, "execute": [HALF, GREEN]}, mutation=True).asks
+    plans: list[Record] = [{"plan": [P1]}, {"plan": [item("P2", "2", "two")]}]
+    asks = walk(tmp_path, {"plan": plans, "execute": [HALF, GREEN]}, **SCORED).asks
     replan, append = (ask.task for ask in asks[2:4])
     for words in ("one.py: lines 2", "Coverage: 50.0 %", CODE, "def one():", "SURVIVING MUTANTS", "line 1:\n-1\n+2"):
         assert words in replan
     assert "MODE: append" in append
-    assert "for the items P2." in append
+    assert "for the items P2 and the lines 2." in append
 
 
 def test_missing_tests_and_assertions_are_in_the_next_prompt(tmp_path: Path) -> None:
-    idle = {**FILE, "status": "written", "content": "def test_p1_one():\n    one()\n"}
+    idle = {**FILE, "status": "written", "content": "def test_one():\n    one()\n"}
     both = {**FILE, "status": "written", "content": CODE + CODE.replace("p1", "p2")}
-    fix = walk(tmp_path, {"plan": [{"plan": [P1, item("P2", "2")]}], "write": [idle, both]}).asks[2].task
+    fix = walk(tmp_path, {"plan": [{"plan": [P1, item("P2", "2", "two")]}], "write": [idle, both]}).asks[2].task
     assert "write one for each: P2" in fix
-    assert "make each assert what the plan expects: test_p1_one" in fix
+    assert "make each assert what the plan expects: test_one" in fix
 
 
 def test_plan_that_does_not_match_its_schema_is_refused() -> None:
@@ -226,7 +249,7 @@ def test_plan_that_does_not_match_its_schema_is_refused() -> None:
     (schema,) = (
         role.output_schema for role in shipped_team("testgen-rounds").catalog.roles if role.name == "test_planner"
     )
-    assert "target" in read_reply(json.dumps({"plan": [{**P1, "target": 1}]}), schema).problem
+    assert "call" in read_reply(json.dumps({"plan": [{**P1, "call": 1}]}), schema).problem
     reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)
     assert (reply.handoff, reply.corrections) == ({"plan": [P1]}, ("$.plan[0].colour dropped",))
 
@@ -243,11 +266,19 @@ def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
     checks = {
         "files": [{"status": "found", "reason": "", "files": [file, file]}],
         "rounds/source": USUAL["source"],
+        "existing": [{"status": "no tests", "files": {}}],
         "finish": [{"status": "failed", "reason": "1 failed", "files": []}],
         "mutants": [{"status": "timed out", "reason": ""}],
         "results": [{"status": verdict, "reason": "a.py: incomplete", "bugs": [], "results": []}],
     }
     script = Script(tmp_path, {"test_planner": [{"plan": []}]}, checks, computed=["testgen_state"])
     walked = played("testgen", script, {"target": "a.py"})
-    assert [step for step in walked.path if "/" not in step] == ["files", "rounds", "finish", "mutants", "results"]
+    assert [step for step in walked.path if "/" not in step] == [
+        "files",
+        "existing",
+        "rounds",
+        "finish",
+        "mutants",
+        "results",
+    ]
     assert (walked.ending.outcome, walked.ending.exit_code) == (outcome, exit_code), walked.ending

@@ -12,7 +12,7 @@ from codex_multi_role.extensions.test_generation.merge_tests import merge_tests
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
 from tests.support.checks import MakeContext, run_check
-from tests.support.generation import item
+from tests.support.generation import item, judged
 from tests.support.suites_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
@@ -115,7 +115,7 @@ def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext,
     )
     code = f"from ledger import grade\ndef test_turns():\n{turns}def test_wrong(): assert grade(0) == 'passed'\n"
     code += "def test_p3_bug(): assert grade(1) == 'passed'\ndef test_far(): assert grade(0) == 'failed'\n"
-    bug = item("P3", "'passed'", target="grade", given="1")
+    bug = judged(item("P3", "'passed'", target="grade", given="1"), GRADE, "ledger", "cannot be evaluated")
     result = _merge(make_context, code, target=GRADE, mutants=["3.1"], plan=[bug])
     assert result["flaky"] == {"tests.test_ledger::test_turns": ["passed", "failed", "passed"]}
     assert result["dropped"] == [
@@ -146,12 +146,14 @@ def test_files_of_somebody_else_are_left_alone(make_context: MakeContext) -> Non
 
 @here
 def test_each_item_of_the_plan_keeps_a_test(make_context: MakeContext) -> None:
-    code = "from ledger import grade\ndef test_p1_a(): assert grade(50) == 'passed'\n"
-    more = f"{code}def test_p2_a(): assert grade(50) == 'passed'\ndef test_p2_b(): assert grade(50) == 'passed'\n"
-    result = _merge(
-        make_context, more, target=GRADE, runs=1, mutants=["3.1"], plan=[{"id": "P2", "expected": "'passed'"}]
+    same = (
+        "def test_edge(): assert grade(50) == 'passed'",
+        *(f"def test_{name}(): assert grade(60) == 'passed'" for name in "ab"),
     )
-    assert [name.rpartition("::")[2] for name in result["kept"]] in (["test_p1_a", "test_p2_a"], ["test_p2_a"])
+    more = "\n".join(["from ledger import grade", *same, ""])
+    item_ = judged(item("P2", "'passed'", "grade", "60"), GRADE, "ledger", "holds")
+    result = _merge(make_context, more, target=GRADE, runs=1, mutants=["3.1"], plan=[item_])
+    assert [name.rpartition("::")[2] for name in result["kept"]] in (["test_edge", "test_a"], ["test_a"])
 
 
 def test_candidate_that_is_not_python_is_reported(make_context: MakeContext) -> None:

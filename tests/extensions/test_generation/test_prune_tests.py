@@ -7,12 +7,20 @@ import pytest
 
 from codex_multi_role.extensions.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
+from tests.support.generation import item, judged
 from tests.support.suites_here import suites_here
+from tests.support.teams import Record
 
 __all__ = ["suites_here"]
 here = pytest.mark.usefixtures("suites_here")
 
 FILES = {"one.py": "def one():\n    return 1\n"}
+
+
+def planned(expected: str, verdict: str = "") -> Record:
+    return judged(item("P1", expected, "one"), FILES["one.py"], "one", verdict)
+
+
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
@@ -43,7 +51,7 @@ def test_import_error_is_not_a_suspected_bug(make_context: MakeContext) -> None:
     """However short the project's settings make pytest's messages."""
     code = "def test_p1_one():\n    from one import not_there_x\n    assert not_there_x() == 1\n"
     make_context({"pytest.ini": "[pytest]\naddopts = --tb=no\n"})
-    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "1"}])
+    result, _ = _prune(make_context, code, plan=[planned("1")])
     assert (len(result["pruned"]), result["suspected_bugs"]) == (1, [])
     assert (result["untested"], result["passed"], result["coverage"]) == (["P1"], 0, None)
 
@@ -61,7 +69,7 @@ def test_tests_of_a_file_that_crashes_are_removed_and_not_counted(make_context: 
 @here
 def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeContext) -> None:
     code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
-    plan = [{"id": "P1", "expected": "2"}]
+    plan = [planned("2", "cannot be evaluated")]
     first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
     assert first[1] == second[1]
     assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]
@@ -80,7 +88,7 @@ def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContex
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
     )
     code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_turns():\n    assert one() == 1\n{turns}"
-    result, left = _prune(make_context, code, runs=3, plan=[{"id": "P1", "expected": "1"}])
+    result, left = _prune(make_context, code, runs=3, plan=[planned("1")])
     assert result["flaky"] == {
         "runs": 3, "reason": "", "tests": {"tests.test_one::test_p1_turns": ["passed", "failed", "passed"]},
     }  # fmt: skip
@@ -113,8 +121,8 @@ def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> Non
         for name in ("test_good", "test_p1_less", "test_own", "test_p1_less")
     ]
     code = f"from one import one\n\n\n{GOOD}\n\n{bad}"
-    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "7"}], changed=changed)
+    result, _ = _prune(make_context, code, plan=[planned("7")], changed=changed)
     assert [(bug["id"], bug["tests"]) for bug in result["suspected_bugs"]] == [
-        ("P1", ["test_p1_less"]),
         ("test_own", ["test_own"]),
+        ("test_p1_less", ["test_p1_less"]),
     ]

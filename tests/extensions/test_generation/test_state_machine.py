@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from codex_multi_role.extensions.test_generation.state_machine import (
     START,
     Compared,
+    Doubted,
     Executed,
     MeasuredTests,
     MutantsJudged,
@@ -166,6 +167,8 @@ def walk(
 ) -> list[tuple[State, Next]]:
     """The states after each judgement, by events that follow from ``next`` as the flow has it."""
     now, following = transition(START, Planned(PLAN), limits)
+    assert following == "items"
+    now, following = transition(now, Doubted({}, {}), limits)
     found = []
     for figures, mutation, is_duel in rounds:
         assert following in ("plan", "develop")

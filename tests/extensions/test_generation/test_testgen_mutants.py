@@ -29,12 +29,12 @@ def test_results_have_the_score_the_survivors_and_the_flaky_tests(tmp_path: Path
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
     )
-    given = once(tmp_path, f"{WHOLE}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
+    given = once(tmp_path, f"{WHOLE}\n\ndef test_turns():\n    assert sign(4) == 1\n{turns}")
     report = given.run("sign.py", mutation=True, runs=3)
     assert (report.outcome, report.exit_code) == ("success", 0)
     (result,) = given.results
     assert result["flaky"]["runs"] == 3
-    assert result["flaky"]["tests"] == {"tests.test_sign::test_p2_turns": ["failed", "passed", "failed"]}
+    assert result["flaky"]["tests"] == {"tests.test_sign::test_turns": ["failed", "passed", "failed"]}
     assert (result["metrics"]["n_passed_tests"], result["metrics"]["n_failed_tests"]) == (2, 0)
     assert result["suspected_bugs"] == []
     assert "turns" not in given.text()
@@ -42,7 +42,7 @@ def test_results_have_the_score_the_survivors_and_the_flaky_tests(tmp_path: Path
     assert mutation["status"] == "judged"
     assert [each["diff"] for each in mutation["survivors"]] == [TO_ZERO, TO_ZERO.replace("<= 0", "< 1")]
     survivors = {each["id"] for each in mutation["survivors"]}
-    below, above = (set(mutation["matrix"][f"tests.test_sign::test_{name}"]) for name in ("p1_below", "p2_above"))
+    below, above = (set(mutation["matrix"][f"tests.test_sign::test_{name}"]) for name in ("below", "above"))
     assert below
     assert above
     assert below | above == {*mutation["ids"]} - survivors

@@ -51,7 +51,7 @@ def test_rolled_back_attempt_is_kept_as_an_artifact(make_context: MakeContext) -
 
 @pytest.mark.parametrize("events", [{}, {"planned": [], "judged": {}}])
 def test_exactly_one_event_is_reported(make_context: MakeContext, events: Record) -> None:
-    with pytest.raises(UsageError, match="needs one of planned, compared, executed and judged"):
+    with pytest.raises(UsageError, match="needs one of planned, verdicts, compared, executed and judged"):
         advance_state(make_context({}, state={}, limits=LIMITS, **events))
 
 
@@ -62,7 +62,7 @@ SCORED = {"mutants": 4, "survivors": []}
     ("first", "second", "winner", "why"),
     [
         ({"crashed": True, "coverage": 100.0}, {"coverage": 10.0}, "b", "execute.crashed is false, the next best has"),
-        ({"coverage": 60.0}, {"coverage": 70.0, "failed": 2}, "b", "execute.coverage is 70.0, the next best has 60.0"),
+        ({"coverage": 60.0}, {"coverage": 70.0, "failed": 2}, "b", "reached is 70.0, the next best has 60.0"),
         ({"failed": 2}, {"failed": 1}, "b", "execute.failed is 1, the next best has 2"),
         (
             {"score_percent": 50.0},

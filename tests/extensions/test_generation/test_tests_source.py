@@ -4,9 +4,10 @@ import ast
 
 import pytest
 
-from codex_multi_role.extensions.test_generation.expectations import expects
+from codex_multi_role.extensions.test_generation.expectations import asserting
 from codex_multi_role.extensions.test_generation.tests_source import functions_in, without
 from tests.extensions.test_generation.programs import candidates
+from tests.support.generation import item, judged
 
 SOURCE = '''\
 import pytest
@@ -31,6 +32,8 @@ class TestOne:
     def test_p10_only(self):
         assert area(10) == pytest.approx(100.0)
 '''
+PROGRAM = "def double(n): ...\ndef area(n): ...\ndef later(): ...\ndef other(n): ...\n"
+CALLS = {"P1": ("double", "1"), "P2": ("area", "3"), "P3": ("later", ""), "P4": ("other", "3"), "P10": ("area", "10")}
 
 
 def test_functions_go_by_the_names_that_pytest_gives_them() -> None:
@@ -54,7 +57,8 @@ def test_functions_go_by_the_names_that_pytest_gives_them() -> None:
     ],
 )
 def test_whether_a_test_expects_what_the_plan_says(name: str, expected: object, found: bool) -> None:
-    assert expects(SOURCE, {"id": name, "expected": expected}) is found
+    own = item(name, expected, *CALLS[name])
+    assert bool(asserting(SOURCE, judged(own, PROGRAM, "one"))) is found
 
 
 def test_taking_out_leaves_all_else_as_written() -> None:

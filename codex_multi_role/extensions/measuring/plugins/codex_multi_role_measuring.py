@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -30,6 +31,9 @@ SWITCHED_OFF = {
     "xdist": (("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx"), ("-d",)),
 }
 """By plugin, the options with a value and those without, which are accepted even if the plugin is not installed."""
+
+made_by: dict[tuple[str, object], str] = {}
+ended: list[pytest.Session] = []
 
 
 def _note_other_python(event: str, arguments: tuple[object, ...]) -> None:
@@ -70,6 +74,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=gone)
 
 
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
+    before = _running()
+    yield
+    made_by.update(dict.fromkeys(_running() - before, item.nodeid))
+
+
+def _running() -> set[tuple[str, object]]:
+    """What outlives a test: threads that Python waits for and, where the system tells, processes and sockets."""
+    found: set[tuple[str, object]] = {("a thread", each) for each in threading.enumerate() if not each.daemon}
+    for place in Path("/proc/self/task").glob("*/children"):
+        found |= {("a process", each) for each in place.read_text().split()}
+    for place in Path("/proc/self/fd").glob("*"):
+        link = str(place.readlink()) if place.is_symlink() else ""
+        found |= {("a socket", link)} if link.startswith("socket:") else set()
+    return found
+
+
 def pytest_runtest_logstart(nodeid: str) -> None:
     (FOLDER / "running").write_text(nodeid)
 
@@ -79,7 +101,25 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
+def pytest_unconfigure() -> None:
+    """End where Python would wait for what tests left behind."""
+    if ended and (FOLDER / "left.json").exists():
+        measuring = coverage.Coverage.current() if (coverage := sys.modules.get("coverage")) else None
+        if measuring is not None:
+            measuring.stop()
+            measuring.save()
+        sys.stdout.flush()
+        os._exit(int(ended[0].exitstatus))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    ended.append(session)
+    left: dict[str, str] = {}
+    for each in _running() & made_by.keys():
+        left[made_by[each]] = ", ".join(filter(None, [left.get(made_by[each], ""), each[0]]))
+    if left:
+        (FOLDER / "left.json").write_text(json.dumps(left))
     files = {name: getattr(module, "__file__", None) for name, module in sys.modules.copy().items()}
     loaded = {name: os.path.realpath(file) for name, file in files.items() if isinstance(file, str)}
     (FOLDER / "loaded.json").write_text(json.dumps(loaded))
