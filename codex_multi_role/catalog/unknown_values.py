@@ -351,9 +351,13 @@ def _made(name: str, type: ValueType = ANY, elements: Sequence[object] | None = 
 
 
 def _type_made(sign: str, one: ValueType, other: ValueType) -> ValueType:
-    """What an operation makes of values of both types. Only of numbers, or of texts and lists that it joins."""
+    """What an operation makes of values of both types. Numbers, texts and lists can be added, and multiplied by one."""
     if sign in ("add", "mul"):
-        return (other if one.kinds == ANY.kinds else one | other).kinds_only()
+        if sign == "add":
+            made = other if one.kinds == ANY.kinds else one | other
+        else:
+            made = other if one.kinds == NUMBER.kinds else one if other.kinds == NUMBER.kinds else ANY
+        return ANY if "boolean" in made.kinds else made.kinds_only()  # true counts as 1
     return ANY if sign == "mod" and "string" in one.kinds != ANY.kinds else NUMBER
 
 

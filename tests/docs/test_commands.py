@@ -65,7 +65,9 @@ ANSWERS = {
 }
 """What the shipped team answers, and any other role."""
 PAGES = [name for name in page_names() if commands(name) and not name.startswith(TRIED_ELSEWHERE)]
-PLAYS = sorted({each for page in PAGES if page not in PLAYED for each in commands(page) if "--playbook" in each})
+PLAYS = sorted(
+    {each for page in PAGES if page not in {*PLAYED, *WRITTEN} for each in commands(page) if "--playbook" in each}
+)
 
 
 def _as_given(command: str, page: str) -> str:
