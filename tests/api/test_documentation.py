@@ -18,6 +18,7 @@ PRINTED = {
     "Start a run and do something else": "integrator",
     "Use it with asyncio": "cycles_used_up",
     "Look at earlier runs": "integrator 1 completed",
+    "Test your program without a model": "done 2 team",
     "Use the result": " 2 files changed, 48 insertions(+)",
     "Resume a run": "cycles_used_up\ndone",
     "Write a team in Python": "'status': 'DONE'",

@@ -33,8 +33,8 @@ def test_each_of_three_runs_is_stopped_alone(tmp_path: Path) -> None:
     handles = [start("reach it", **options(tmp_path / name, slow, slow)) for name in "abc"]
     for each in handles:
         wait_for(each.run.folder / "one/turn_001/turn.json")
+    handles[1].pause()  # first: to wait for what was cancelled may take longer than both turns
     assert handles[0].cancel().outcome == "cancelled"
-    handles[1].pause()
     assert [each.wait(DEADLINE_SECONDS).outcome for each in handles] == ["cancelled", "paused", "cycles_used_up"]
     assert handles[0].cancel().outcome == "cancelled"
     assert [each.run.status for each in handles] == [RunStatus.INTERRUPTED, RunStatus.PARKED, RunStatus.ENDED]
