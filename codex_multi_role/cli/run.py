@@ -171,9 +171,9 @@ def _dry_run_lines(number: int, record: Mapping[str, Any]) -> Iterator[str]:
         case "ask":
             yield record["prompt"]
         case "review":
-            yield from (_as_text(record[key]) + "\n" for key in ("question", "show") if record[key])
+            yield from (f"{_as_text(record[key])}\n" for key in ("question", "show") if record[key])
         case _:
-            yield _as_text(record["with"]) + "\n" if record["with"] else ""
+            yield f"{_as_text(record['with'])}\n" if record["with"] else ""
 
 
 def _as_text(value: object) -> str:
