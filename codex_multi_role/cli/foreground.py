@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import click
 
@@ -27,7 +27,7 @@ from codex_multi_role.presentation.outcome import (
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.recorded import PAGES, read_record
 from codex_multi_role.presentation.result import result_lines, result_of
-from codex_multi_role.presentation.wording import one_line, plural, verdict, verdict_before
+from codex_multi_role.presentation.wording import one_line, verdict, verdict_before
 from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -83,16 +83,15 @@ def summary(report: RunReport, course: Course) -> Iterator[str]:
         yield ""
         yield from result_lines(result, folder.command("show", "--result"))
         yield ""
-    yield f"  turns    {turns_in_words(totals)}"
-    yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
-    if not (course.started.playbook and totals.get("cost") is None):
-        yield f"  cost     {cost_of_totals(totals)}"
-    if course.baseline is not None and course.baseline.left_by:
-        yield f"  before   {verdict_before(vars(course.baseline))}"
+    if files := _files(course, record):
+        yield f"  files    {files}"
     if (tests := course.latest_tests) is not None:
         yield f"  tests    {verdict(tests.told)}"
-    if course.files.skipped or (course.files.written and report.result is None):
-        yield f"  files    {_files(course)}"
+    if course.baseline is not None and (course.baseline.left_by or course.latest_tests is not None):
+        yield f"  before   {verdict_before(vars(course.baseline))}"
+    cost = [] if totals.get("cost") is None else [cost_of_totals(totals)]
+    tokens = tokens_in_words(totals["input_tokens"], totals["output_tokens"])
+    yield f"  turns    {', '.join([turns_in_words(totals), f'tokens: {tokens}', *cost])}"
     yield f"  folder   {report.folder}"
     if record.get("source_workspace") and Path(record["workspace"]).is_dir():
         yield f"  worktree {record['workspace']}"
@@ -128,9 +127,15 @@ def no_page(report: RunReport) -> str:
     )
 
 
-def _files(course: Course) -> str:
-    names = [one_line(name) for name in course.files.paths]
-    more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
-    skipped = f"; {course.files.skipped} skipped" if course.files.skipped else ""
-    times = f" ({plural(course.files.written, 'write')})" if names else "none written"
-    return f"{', '.join(names[:FILES_NAMED])}{more}{times}{skipped}"
+def _files(course: Course, record: Mapping[str, Any]) -> str:
+    """The changed files with their lines; of a run that did not record them, those that were written."""
+    counted = record.get("files") or [{"path": path} for path in course.files.paths]
+    named = [f"{one_line(each['path'])}{_lines(each)}" for each in counted[:FILES_NAMED]]
+    more = f" and {len(counted) - FILES_NAMED} more" if len(counted) > FILES_NAMED else ""
+    skipped = [f"{course.files.skipped} skipped"] if course.files.skipped else []
+    return "; ".join(filter(None, (f"{', '.join(named)}{more}", *skipped)))
+
+
+def _lines(file: Mapping[str, Any]) -> str:
+    """`` +12 -3``; empty for a binary file."""
+    return "" if file.get("added") is None else f" +{file['added']} -{file['removed']}"

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import Path
+from sys import intern
 from typing import Any, Self
 
 from codex_multi_role.errors import RunStatus
@@ -122,7 +123,7 @@ class Course:
                 turn.ended, turn.status = at, INTERRUPTED
         for tests in self.tests.values():
             if not tests.ended:
-                tests.ended, tests.result = at, _tests_with(tests.number, INTERRUPTED)
+                tests.ended, tests.told = at, {"status": INTERRUPTED}
 
     def role(self, name: str) -> RoleNow:
         if name not in self.roles:
@@ -392,7 +393,7 @@ def _turn_ended(event: events.TurnEnded, course: Course) -> None:
     role, turn = course.role(event.role), _turn_of(course, event)
     role.state, role.working_since, role.task = event.status, "", ""
     role.turn, role.last = event.turn, event.summary or event.reason
-    turn.ended, turn.status, turn.summary = event.at, event.status, event.summary or event.reason
+    turn.ended, turn.status, turn.summary = event.at, intern(event.status), event.summary or event.reason
     _count_usage(course, turn, event)
     turn.seconds = event.seconds
     for used in (role, course.used):
@@ -413,6 +414,7 @@ def _turn_of(course: Course, event: events.UsageCounted | events.TurnEnded) -> R
 
 def _begin(course: Course, turn: ReportedTurn, piece: WorkPiece) -> ReportedTurn:
     turn.piece = piece.key
+    turn.role = course.role(turn.role).name  # one text for all of them
     course.turns[turn.role, turn.number] = turn
     piece.turns = (*piece.turns, turn)
     return turn
@@ -449,23 +451,25 @@ def _files_applied(event: events.FilesApplied, course: Course) -> None:
 
 @_apply.register
 def _tests_started(event: events.TestsStarted, course: Course) -> None:
-    tests = TestRun(event.number, event.role, event.turn, event.at, _tests_with(event.number, RUNNING))
+    tests = TestRun(event.number, intern(event.role), event.turn, event.at, {"status": RUNNING})
     course.tests[event.number] = tests
     turn = course.turns.get((event.role, event.turn))
     owner = turn if turn is not None else course.piece_of(event.unit)
     owner.tests = (*owner.tests, tests)
 
 
-def _tests_with(number: int, status: str) -> events.TestsEnded:
-    return events.TestsEnded(number, status, passed=0, failed=0, errors=0, skipped=0, seconds=0.0)
-
-
 @_apply.register
 def _tests_ended(event: events.TestsEnded, course: Course) -> None:
     if event.number not in course.tests:
-        course.tests[event.number] = TestRun(event.number, "", 0, event.at, event)
+        course.tests[event.number] = TestRun(event.number, "", 0, event.at, {})
     tests = course.tests[event.number]
-    tests.ended, tests.result = event.at, event
+    tests.ended, tests.told = event.at, _compact(event)
+
+
+def _compact(event: events.TestsEnded) -> dict[str, Any]:
+    """What there is to say of the tests; its names, and its short words, once in memory."""
+    told = {name: value for name, value in vars(event).items() if value and name not in ("type", "at", "number")}
+    return {intern(name): intern(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
 @_apply.register

@@ -20,7 +20,7 @@ from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_folder.owner import is_alive
 
 LOOK_SECONDS = 0.1
-LONGEST_LINE = 4 * 1024 * 1024
+LONGEST_LINE = 16 * 1024 * 1024
 """Maximum bytes of a line; a longer one is read in pieces that mean nothing."""
 
 

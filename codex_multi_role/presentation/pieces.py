@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
-from codex_multi_role.run_folder import events
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, IN_PROGRESS, SKIPPED, states_of
 
@@ -71,14 +71,9 @@ class TestRun:
     role: str
     turn: int
     began: str
-    result: events.TestsEnded
-    """With the status `RUNNING` until the tests end."""
+    told: dict[str, Any]
+    """As ``result.json``, as far as the event has it and it is not empty; with the status `RUNNING` until they end."""
     ended: str = ""
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """As ``result.json``, as far as the event has it."""
-        return vars(self.result)
 
 
 @dataclass(slots=True)
@@ -184,7 +179,7 @@ class WorkPiece:
     def move(self, state: str, at: str, reason: str = "") -> None:
         self.began = self.began or (at if state == IN_PROGRESS else "")
         self.ended = at if state in ENDED_TASKS else ""
-        self.history = (*self.history, (state, at, reason))
+        self.history = (*self.history, (intern(state), at, reason))
 
     def end(self, state: str, at: str, reason: str = "") -> None:
         """End it, and what in it did not end by itself."""

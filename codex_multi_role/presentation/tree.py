@@ -28,6 +28,7 @@ from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
 """Columns from which on costs of pieces and of turns are shown, and those of a view that is no terminal."""
 FAILED_TESTS = 3
+MOST_TASKS = 200
 INDENT = 2
 GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●", IDLE: "○"}
 ASCII_GLYPHS = {GOOD: "+", BAD: "x", WARN: "#", BUSY: "*", IDLE: "o"}
@@ -90,7 +91,7 @@ class Tree:
 
     def __init__(self, course: Course, now: str, width: int = UNLIMITED, *, whole: bool = False) -> None:
         self._course, self._now, self._width, self._whole = course, now, width, whole
-        ended = [tests.result.seconds for tests in course.tests.values() if tests.ended and tests.result.seconds]
+        ended = [tests.told["seconds"] for tests in course.tests.values() if tests.ended and "seconds" in tests.told]
         self._last_seconds = ended[-1] if ended else course.baseline.seconds if course.baseline else 0.0
 
     def rows(self) -> Iterator[Row]:
@@ -124,9 +125,12 @@ class Tree:
 
     def _piece(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
         parts = list({part.key if part.is_task else part.name: part for part in piece.parts}.values())
+        if len(parts) > MOST_TASKS:  # nobody reads them all, and drawing them takes long
+            parts = [part for part in parts if part.state in (IN_PROGRESS, FAILED)][:MOST_TASKS]
         several = len({turn.role for turn in piece.turns}) > 1
         yield from self._head(piece, depth, open_below=bool(parts) or several)
-        if piece.state == IN_PROGRESS or any(part.state == FAILED or part.bad for part in parts):
+        is_open = piece.state == IN_PROGRESS or piece is self._course.current
+        if is_open or any(part.state == FAILED or part.bad for part in parts):
             for part in parts:
                 yield from self._piece(part, depth + 1)
             if several:
@@ -204,14 +208,14 @@ class Tree:
         tests = piece.last_tests()
         if tests is None or tone_of(judged(tests.told)) != BAD:
             return
-        for name in tests.result.failures[:FAILED_TESTS]:
+        for name in tests.told.get("failures", ())[:FAILED_TESTS]:
             yield Row(depth, one_line(name), BAD)
-            if message := tests.result.messages.get(name):
+            if message := tests.told.get("messages", {}).get(name):
                 yield Row(depth + 1, one_line(message))
 
 
 def new_failures(piece: WorkPiece) -> str:
     """``completed, 1 new failure``: what the own tests of a task found; empty if nothing."""
     tests = piece.last_tests() if piece.is_task else None
-    count = tests.result.new_failures if tests is not None else 0
+    count = tests.told.get("new_failures", 0) if tests is not None else 0
     return f"{status_in_words(piece.state).lower()}, {plural(count, 'new failure')}" if count else ""

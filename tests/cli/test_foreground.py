@@ -27,15 +27,26 @@ def test_good_end_says_what_was_done_and_where_to_look() -> None:
     assert lines == [
         "Done: implementer said DONE",
         "  No model was asked: the answers came from the playbook roman-numerals.",
-        "  turns    5 (1 repair) in 12.5 s",
-        "  tokens   6,000 in, 170 out",
-        "  cost     $2.10",
+        "  files    roman.py, test_roman.py; 1 skipped",
         "  tests    passed: 4 passed",
-        "  files    roman.py, test_roman.py (3 writes); 1 skipped",
+        "  turns    5 (1 repair) in 12.5 s, tokens: 6,000 in, 170 out, $2.10",
         f"  folder   /project/runs/{RUN}",
         "  exit     0: goal reached",
         f"  next     codex-multi-role show {RUN} --runs-dir /project/runs",
     ]
+
+
+def test_end_has_the_files_with_their_lines_and_the_tests_before(tmp_path: Path) -> None:
+    """In twelve lines."""
+    files = [{"path": f"part{n}.py", "added": n, "removed": 1} for n in range(7)]
+    folder = make_run(tmp_path / "runs", RUN, files=[*files, {"path": "a.png", "added": None, "removed": None}])
+    ended = replace(report(0, "succeeded", "done", "implementer said DONE"), folder=folder.path)
+    before = e.BaselineMeasured("failed", 3, 2, 0, 0, 1.0)
+    lines = list(summary(ended, Course.of([*in_order(before), *whole_run()])))
+    assert lines[2].startswith("  files    part0.py +0 -1, part1.py +1 -1, ")
+    assert lines[2].endswith("part5.py +5 -1 and 2 more; 1 skipped")
+    assert lines[3:5] == ["  tests    passed: 4 passed", "  before   failed: 3 passed, 2 failed"]
+    assert len(lines) <= 12
 
 
 def following(exit_code: int, runs_dir: str = "runs") -> str:
@@ -74,7 +85,7 @@ def test_next_command_is_one_that_helps() -> None:
 def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
     course = Course.of(in_order(started(), e.FilesApplied("implementer", 1, 1, 0, ["a.py"])))
     lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), course))
-    assert (lines[0], lines[5]) == ("No plan left: x", "  files    a.py (1 write)")
+    assert (lines[0], lines[2]) == ("No plan left: x", "  files    a.py")
     assert "  hint     look there" in lines
 
 

@@ -30,7 +30,7 @@ def test_files_tests_and_warnings_are_kept() -> None:
     assert (course.files.written, course.files.skipped) == (3, 1)
     assert list(course.files.paths) == ["roman.py", "test_roman.py"]
     assert course.latest_tests is not None
-    assert course.latest_tests.result.passed == 4
+    assert course.latest_tests.told["passed"] == 4
     assert course.warnings == ["the disk is nearly full"]
 
 
