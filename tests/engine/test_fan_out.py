@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from codex_multi_role import run
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import ECHO, Record, fan, read, say, solver, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -28,6 +30,25 @@ def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> Non
     assert not started - {"solver", "solver.2", "solver.3", "last"}
     turns = [read(path) for path in report.folder.glob("solver*/turn_*/turn.json")]
     assert len({turn["thread_id"] for turn in turns}) == len(letters)
+
+
+def test_events_say_what_people_call_items_and_how_each_step_ended(tmp_path: Path) -> None:
+    """Also after a resume: the states are those of the whole run."""
+    tasks = [{"id": "T1", "name": "slug words"}, {"id": "T2"}]
+    failing: Record = {"fault": {"status": 400}}
+    report = solver(
+        tmp_path,
+        [
+            {"id": "own", "ask": "solver", "title": "Look at {{ goal }}"},
+            {"id": "solve", "ask": "solver", "for_each": tasks, "title": "{{ item.name }} now"},
+        ],
+        [say(), say(), failing, say()],
+    ).run(flow="own", goal="the code")
+    assert report.exit_code == 3
+    course = Course.of_run(RunFolder(report.folder))
+    told = [(piece.label, piece.state, [part.label for part in piece.parts]) for piece in course.run.parts]
+    assert told == [("own Look at the code", "COMPLETED", []), ("solve", "FAILED", ["T1 slug words now", "T2"])]
+    assert [task.state for task in course.tasks] == ["COMPLETED", "FAILED"]
 
 
 def test_item_starts_from_itself_alone_and_a_called_flow_from_its_inputs(tmp_path: Path) -> None:

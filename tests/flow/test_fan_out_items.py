@@ -8,6 +8,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.flow import first_asked, name_of, new_state
+from codex_multi_role.flow.fan_out_items import title_of
 from tests.support.flows import CATALOG, flow_of
 
 TASKS: list[dict[str, Any]] = [{"id": "a", "after": []}, {"id": "b", "after": ["a"]}, {"id": "c", "after": []}]
@@ -83,3 +84,27 @@ def test_first_of_every_role_is_the_only_one_that_waits_for_none(
 )
 def test_item_is_named_by_its_id_or_its_text_or_its_number(item: object, name: str) -> None:
     assert name_of(item, 2) == name
+
+
+@pytest.mark.parametrize(
+    ("item", "title"),
+    [
+        ({"id": "T1", "name": "slug words"}, "slug words"),
+        ({"id": "T1", "question": "which\nnames?"}, "which names?"),
+        ({"id": "T1", "title": 7, "after": []}, ""),
+        (
+            "one two three four five six seven eight nine ten eleven",
+            "one two three four five six seven eight nine ten …",
+        ),
+        (7, ""),
+    ],
+)
+def test_title_of_an_item_is_what_it_says_of_itself(item: object, title: str) -> None:
+    step = flow_of("steps: [{ask: developer, for_each: [1]}]").steps[0]
+    assert title_of(step, {}, item) == title
+
+
+def test_author_may_say_the_title_and_a_wrong_one_is_left_out() -> None:
+    step = flow_of("steps: [{ask: developer, for_each: [1], title: '{{ item.about }} first'}]").steps[0]
+    assert title_of(step, {"item": {"about": "parser"}}, {"title": "x"}) == "parser first"
+    assert title_of(step, {"item": {}}, {"title": "x"}) == "x"
