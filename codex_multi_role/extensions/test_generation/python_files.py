@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.imports import module_name
 from codex_multi_role.extensions.measuring.python_targets import is_test_file
+from codex_multi_role.extensions.test_generation.target_facts import imports_in, users_of
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
@@ -33,7 +34,9 @@ class PythonFilesOptions(CheckOptions):
 
 
 class PythonFile(ResultPart):
-    """``tests`` is a new file whose name no other Python file of the workspace has.
+    """``tests`` is a new file, beside the project's tests of ``file`` if there are any.
+
+    Its name no other Python file of the workspace has.
 
     It has none either with ``__2`` and so on appended, as further test files are named: pytest takes two files of one
     name for the same module. ``problem``: why the file is not valid Python, or empty.
@@ -76,7 +79,8 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
     taken = {_family(path.stem) for path in _python(root)}
     reason = "" if files else f"{options.target} contains no Python file to test; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
-    listed = [_entry(path, root, out, taken, known) for path in files]
+    imports = imports_in(root, known) if files else {}
+    listed = [_entry(path, root, out, taken, known, imports) for path in files]
     return PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
 
 
@@ -108,20 +112,31 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _entry(path: Path, root: Path, out: Path, taken: set[str], known: Sequence[Path]) -> PythonFile:
+def _entry(
+    path: Path,
+    root: Path,
+    out: Path,
+    taken: set[str],
+    known: Sequence[Path],
+    imports: Mapping[Path, Collection[str]],
+) -> PythonFile:
     relative = path.relative_to(root)
     module = module_name(root, relative, known)
     problem = _parsed(path) or ""
+    own = [each for each in users_of(imports, module, path) if is_test_file(each.name) and each.name != "conftest.py"]
+    stem = own[0].stem if own else f"test_{module.replace('.', '_')}"
     return PythonFile(
         file=relative.as_posix(),
         module=module,
-        tests=(out.relative_to(root) / _free_name(module.replace(".", "_"), taken)).as_posix(),
+        tests=((own[0].parent if own else out).relative_to(root) / _free_name(stem, taken)).as_posix(),
         problem=f"{relative.as_posix()}: {problem}" if problem else "",
     )
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    candidates = (f"test_{stem}{number}" for number in ("", *(f"_{count}" for count in range(2, len(taken) + 3))))
+    """Beginning or ending with ``test``, as ``stem`` does."""
+    start, end = (stem, "") if stem.startswith("test_") else (stem.removesuffix("_test"), "_test")
+    candidates = (f"{start}{number}{end}" for number in ("", *(f"_{count}" for count in range(2, len(taken) + 3))))
     name = next(each for each in candidates if _family(each) not in taken)
     taken.add(_family(name))
     return f"{name}.py"

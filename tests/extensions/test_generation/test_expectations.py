@@ -42,10 +42,8 @@ CONSTANT = "ZERO = 0\n\n\ndef test_p1_zero():\n    assert sign(0) == ZERO\n"
 NEAR = "def test_p5_near():\n    assert sign(0.5) == pytest.approx(0.5)\n"
 CART = "def test_p6_cart():\n    cart = Cart()\n    cart.add(3)\n    assert cart.total() == 3\n"
 CLASS = "class TestZero:\n    WANTED = 0\n\n    def test_p1_zero(self):\n        assert sign(0) == self.WANTED\n"
-ONE = (
-    "def sign(n): ...\ndef is_even(n): ...\ndef load(n): ...\n"
-    "class Cart:\n    def add(self, n): ...\n    def total(self): ...\n"
-)
+ONE = "".join(f"def {name}(n): ...\n" for name in ("sign", "is_even", "load"))
+ONE += "class Cart:\n    def add(self, n): ...\n    def total(self): ...\n"
 KNOWN = {"facts": {"content": ONE, "docstrings": "", "readme": "", "callers": ""}, "module": "one"}
 PLAN = [
     item("P1", "0", given="0"),

@@ -11,7 +11,7 @@ from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.paths import shipped_team
-from tests.support.teams import read
+from tests.support.teams import Record, read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -49,6 +49,91 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
         "format": "text",
         "figures": {"files": 1, "tests passed": 2, "lowest coverage": 100.0},
     }
+
+
+ZERO = """def sign(number):
+    \"\"\"The sign of a number; that of zero is 0.\"\"\"
+    if number < 0:
+        return -1
+    return 1
+"""
+WRONG = item("P3", "0", given="0", source="docstring", quote="that of zero is 0")
+CONTRARY = "def test_zero():\n    assert sign(0) == 1\n"
+
+
+def withdrawn(*ids: str) -> Record:
+    return {"json": {"withdrawn": [{"id": each, "reason": "zero counts as positive"} for each in ids]}}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("planned", "answer", "ends"),
+    [
+        (WRONG, withdrawn(), "suspected_bugs"),
+        (WRONG, withdrawn("P3"), "suspected_bugs"),
+        (item("P3", "0", given="0"), withdrawn("P3"), "success"),
+        (item("P3", "0", given="0"), withdrawn(), "suspected_bugs"),
+        (item("P3", "0", given="0", source="observed"), None, "success"),
+    ],
+)
+def test_planner_is_asked_once_about_an_item_that_does_not_hold(
+    tmp_path: Path, planned: Record, answer: Record | None, ends: str
+) -> None:
+    """The developer asserts the contrary in its first answer, and everything passes."""
+    plans = [plan(P1, P2, planned), *([answer] if answer else [])]
+    tests = code(IMPORT + BELOW + ABOVE + CONTRARY)
+    given = Generation(tmp_path, {"sign.py": ZERO}, test_planner=plans, test_developer=[tests])
+    report = given.run("sign.py")
+    assert (report.outcome, report.exit_code) == (ends, int(ends != "success")), report.reason
+    assert given.asked == [*["test_planner"] * len(plans), "test_developer"]
+    bugs = given.results[0]["suspected_bugs"]
+    assert [each["id"] for each in bugs] == ["P3"] * (ends == "suspected_bugs")
+    assert ("test_zero" in given.text()) is (not bugs)
+    for bug in bugs:
+        assert report.result is not None
+        first, *paste = str(report.result["text"]).splitlines()[:9]
+        assert first.startswith("Suspected bug in sign.py: sign(0): expected 0, got 1")
+        assert (("that of zero is 0" in first), ("withdrawn it: zero" in first)) == (
+            planned is WRONG,
+            bool(bug["withdrawn"]),
+        )
+        assert "    def test_why_p3():" in paste
+        assert "        assert result == 0" in paste
+
+
+@pytest.mark.real
+def test_plan_of_observed_items_alone_is_incomplete(tmp_path: Path) -> None:
+    observed = [{**each, "source": "observed"} for each in (P1, P2)]
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(*observed)], test_developer=[code(IMPORT + BELOW + ABOVE)]
+    )
+    assert given.run("sign.py").outcome == "incomplete"
+    assert given.results[0]["reason"] == "the plan only has items observed from the code"
+
+
+@pytest.mark.real
+def test_only_what_the_own_tests_leave_is_asked_for(tmp_path: Path) -> None:
+    """Their settings count, and their file stays byte for byte. Nothing left is a success without a turn."""
+    extra = f"{SIGN}\n\ndef debug():  # nobody tests this\n    return 1\n"
+    own = f"{IMPORT}def test_negative():\n    assert sign(-1) == -1\n\n\ndef test_red():\n    assert sign(-2) == 1\n"
+    files = {
+        "sign.py": extra,
+        "tests/unit/test_sign.py": own,
+        ".coveragerc": "[report]\nexclude_lines = nobody tests\n",
+    }
+    given = Generation(tmp_path, files, test_planner=[plan(P2)], test_developer=[code(IMPORT + ABOVE)])
+    report = given.run("sign.py")
+    assert (report.outcome, given.asked) == ("success", ["test_planner", "test_developer"]), report.reason
+    assert "lines 4; branches 2->4" in given.prompt("test_planner", 1)
+    assert "test_negative" in given.prompt("test_planner", 1)
+    assert (given.results[0]["covered_before"], given.metrics()["coverage_percent"]) == (66.67, 100.0)
+    assert given.results[0]["tests"] == ["tests/unit/test_sign_2.py"]
+    assert given.text("tests/unit/test_sign.py") == own
+    assert "failed before: tests.unit.test_sign::test_red" in str((report.result or {})["text"])
+    again = Generation(tmp_path / "again", {**files, "tests/unit/test_sign_2.py": IMPORT + ABOVE})
+    report = again.run("sign.py")
+    assert (report.outcome, report.exit_code, again.asked) == ("success", 0, [])
+    assert again.metrics()["coverage_percent"] == 100.0
 
 
 @pytest.mark.long
