@@ -15,8 +15,8 @@ from codex_multi_role.checks.environments import read_toml
 from codex_multi_role.reading.python_source import syntax_tree
 
 MAX_NAMED = 5
+# Requirements files name them, but no test needs them.
 LINTERS = frozenset({"black", "flake8", "isort", "mypy", "pre-commit", "pylint", "pyright", "ruff"})
-"""Requirements files name them, but no test needs them."""
 
 
 def unmet_requirements(root: Path) -> list[str]:
@@ -41,13 +41,17 @@ def how_to_install(python: Path, packages: Sequence[str]) -> str:
 
 def _declared(root: Path) -> Iterator[Requirement]:
     project = read_toml(root / "pyproject.toml")
-    listed = _strings(project, "project", "dependencies")
     poetry = _strings(project, "tool", "poetry", "dependencies")
     try:
         lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         lines = []
-    texts = [*listed, *(name for name in poetry if name != "python"), *_setuptools(root), *lines]
+    texts = [
+        *_strings(project, "project", "dependencies"),
+        *(name for name in poetry if name != "python"),
+        *_setuptools(root),
+        *lines,
+    ]
     if not texts:
         return
 
@@ -82,9 +86,7 @@ def _strings(document: object, *keys: str) -> list[str]:
 
 
 def _is_met(requirement: Requirement) -> bool:
-    if requirement.name.lower() in LINTERS:
-        return True
-    if requirement.marker is not None and not requirement.marker.evaluate():
+    if requirement.name.lower() in LINTERS or (requirement.marker is not None and not requirement.marker.evaluate()):
         return True
     try:
         return requirement.specifier.contains(metadata.version(requirement.name), prereleases=True)

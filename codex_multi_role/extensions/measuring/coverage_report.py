@@ -104,7 +104,6 @@ def _ranges(lines: list[int]) -> list[str]:
 
 
 def listed_lines(lines: list[int]) -> str:
-    """``lines`` as ``3-5, 9``."""
     return _listed(_ranges(lines))
 
 

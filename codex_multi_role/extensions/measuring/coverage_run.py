@@ -147,7 +147,7 @@ class CoverageRun:
         plugins = [*PLUGIN, "-p", "codex_multi_role_limits", "-p", OUTCOMES, *extra]
         pytest = ["-m", "pytest", *cache_in(self._scratch), *plugins, f"--junitxml={junit}", *self._tests]
         outcome = self._with_coverage(self._run_tests(pytest, junit, seconds))
-        left = {junit_name(test): what for test, what in self._process.left_behind().items()}
+        left = {junit_name(test): what for test, what in self._process.noted("left.json").items()}
         outcome = replace(outcome, left_behind=left)
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from codex_multi_role.checks.environments import PLUGINS as OF_CHECKS
 from codex_multi_role.checks.interpreter import Interpreter
@@ -54,15 +53,13 @@ class MeasuredProcess:
         except (ValueError, OSError):
             return "", 0.0
 
-    def left_behind(self) -> dict[str, str]:
-        """By pytest's id of a test, what it left running or open when all tests had ended."""
+    def noted(self, name: str) -> dict[str, str]:
+        """The plugin's note of that name: what is loaded, or what tests left behind; empty if there is none."""
         try:
-            return {str(test): str(what) for test, what in self._noted("left.json").items()}
+            found = json.loads(read_report(self._folder / name))
+            return {str(key): str(value) for key, value in found.items()}
         except (ValueError, AttributeError):
             return {}
-
-    def _noted(self, name: str) -> Any:  # noqa: ANN401 - tests may have written anything
-        return json.loads(read_report(self._folder / name))
 
     @property
     def started_another(self) -> bool:
@@ -76,8 +73,5 @@ class MeasuredProcess:
         """
         if not self._target:
             return ""
-        try:
-            files = {str(name): str(file) for name, file in self._noted("loaded.json").items()}
-        except (ValueError, AttributeError):
-            return ""  # the process ended earlier, and reports that itself
+        files = self.noted("loaded.json")  # empty if the process ended earlier, which reports that itself
         return import_problem(files, self._originals, self._copy, self._target, self._python.folders, unseen)

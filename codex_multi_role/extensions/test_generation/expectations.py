@@ -59,7 +59,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCheck:
     """What an item of the plan says, as the check of its own test; ``value`` is what it expects."""
 
     item: Json
@@ -90,12 +90,12 @@ class Planned:
         return own is not None and own.subject == check.subject and {*own.context} <= {*check.context}
 
 
-def planned(item: Json) -> Planned:
+def planned(item: Json) -> PlannedCheck:
     expect = item["expect"]
     (checks,) = checks_in(item["test"]).values() or ([],)
     name = str(expect.get("is", "")).lower()
     value = expect.get("equals", expect.get("raises", expect.get("close", name)))
-    return Planned(
+    return PlannedCheck(
         item,
         checks[-1] if checks else None,
         {"True": True, "False": False, "None": None}.get(IDENTITIES.get(name, ""), value),
@@ -197,7 +197,7 @@ def _is_similar(before: Expectation, now: Expectation) -> bool:
 
 
 def _is_closer(
-    now: Expectation, before: Expectation, others: Sequence[Expectation], item: Planned, is_strict: bool
+    now: Expectation, before: Expectation, others: Sequence[Expectation], item: PlannedCheck, is_strict: bool
 ) -> bool:
     """Whether ``now`` states what the plan's item expects, for the planned input.
 

@@ -83,13 +83,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
 
 def _running() -> set[tuple[str, object]]:
     """What outlives a test: threads that Python waits for and, where the system tells, processes and sockets."""
-    found: set[tuple[str, object]] = {("a thread", each) for each in threading.enumerate() if not each.daemon}
-    for place in Path("/proc/self/task").glob("*/children"):
-        found |= {("a process", each) for each in place.read_text().split()}
-    for place in Path("/proc/self/fd").glob("*"):
-        link = str(place.readlink()) if place.is_symlink() else ""
-        found |= {("a socket", link)} if link.startswith("socket:") else set()
-    return found
+    threads = {("a thread", each) for each in threading.enumerate() if not each.daemon}
+    children = " ".join(place.read_text() for place in Path("/proc/self/task").glob("*/children")).split()
+    open_files = [os.path.realpath(place) for place in Path("/proc/self/fd").glob("*")]
+    sockets = {("a socket", each) for each in open_files if "/socket:" in each}
+    return threads | {("a process", each) for each in children} | sockets
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -104,8 +102,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 def pytest_unconfigure() -> None:
     """End where Python would wait for what tests left behind."""
     if ended and (FOLDER / "left.json").exists():
-        measuring = coverage.Coverage.current() if (coverage := sys.modules.get("coverage")) else None
-        if measuring is not None:
+        if (coverage := sys.modules.get("coverage")) and (measuring := coverage.Coverage.current()):
             measuring.stop()
             measuring.save()
         sys.stdout.flush()

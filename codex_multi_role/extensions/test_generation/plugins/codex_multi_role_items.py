@@ -57,7 +57,7 @@ def _in_child(item: pytest.Function) -> Told:
             os.killpg(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)  # waits: for a process that was just killed
     return answer or {"line": 0, "error": f"it ended its process (status {status})"}
 
 
@@ -67,7 +67,7 @@ def _answer(reading: int) -> Told:
         ready, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()))
         if not ready:
             return {"line": 0, "error": f"no result after {SECONDS:.0f} s"}
-        if not (part := os.read(reading, MAX_BYTES)):
+        if not (part := os.read(reading, MAX_BYTES)):  # waits: for nothing, it is ready
             return {}
         found += part
     told: Told = json.loads(found)
