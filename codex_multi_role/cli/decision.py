@@ -43,7 +43,7 @@ ON_LINE = click.option(
     nargs=2,
     multiple=True,
     metavar="PATH:LINE TEXT",
-    help="A comment on a line of a changed file; `diff` shows the lines. May be given several times.",
+    help="A comment on a line of a changed file. May be given several times.",
 )
 QUESTION = click.option(
     "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."

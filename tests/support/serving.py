@@ -30,7 +30,7 @@ from codex_multi_role.extensions.web.application import create_application
 from tests.support.console import environment
 from tests.support.preloaded import started
 from tests.support.reviews import ROUTES
-from tests.support.teams import NEVER, Record, TeamFolder, say
+from tests.support.teams import NEVER, WRITER, Record, TeamFolder, say
 from tests.support.tools import calls
 
 HOST = "127.0.0.1:8765"
@@ -135,8 +135,23 @@ SHIP: Record = {
         },
     ],
 }
+PAGE = {"path": "a.html", "content": "<script>bad()</script>\ntwo\n"}
 FLOWS: dict[str, Record] = {
     "ship": SHIP,
+    "release": {
+        "steps": [
+            {"id": "make", "ask": "writer"},
+            {
+                "id": "look",
+                "review": "Release it?",
+                "options": ["ship", "hold"],
+                "fields": {
+                    "tasks": {"type": "array", "items": {"type": "string"}, "default": ["docs"]},
+                    "version": {"type": "string", "pattern": "^v[0-9]+$"},
+                },
+            },
+        ]
+    },
     "ask": {"goal": {"default": "ask somebody"}, "steps": [{"ask": "asker"}]},
     "stall": {"goal": {"default": "wait"}, "steps": [{"ask": "sleeper"}]},
     "tasks": {
@@ -155,8 +170,13 @@ def project(folder: Path) -> TeamFolder:
     limits = {"idle_seconds": 120, "turn_seconds": 240}
     team = TeamFolder(
         folder,
-        {"maker": {}, "asker": {"tools": ["ask_user"]}, "sleeper": {"limits": limits}},
-        {"maker": [say("it")], "asker": [calls("ask_user", question)], "sleeper": [NEVER] * 4},
+        {"maker": {}, "asker": {"tools": ["ask_user"]}, "writer": WRITER, "sleeper": {"limits": limits}},
+        {
+            "maker": [say("it")],
+            "writer": [say(files=[PAGE])],
+            "asker": [calls("ask_user", question)],
+            "sleeper": [NEVER] * 4,
+        },
     )
     for name, flow in FLOWS.items():
         path = folder / "roles/flows" / f"{name}.yaml"

@@ -20,14 +20,23 @@ from starlette.staticfiles import StaticFiles
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.web.access import Access
-from codex_multi_role.extensions.web.flow_form import form_of, read_flows, read_playbooks, requested_run
+from codex_multi_role.extensions.web.comparison import Comparison
+from codex_multi_role.extensions.web.flow_form import (
+    as_sent,
+    form_of,
+    read_flows,
+    read_playbooks,
+    requested_run,
+    worst_case_of,
+)
 from codex_multi_role.extensions.web.followers import Followers
 from codex_multi_role.extensions.web.forms import LABELS, MOST_BYTES, Form, in_form_words, page, problem, with_form
 from codex_multi_role.extensions.web.guard import RequestGuard
-from codex_multi_role.extensions.web.listing import EVERY, RunList
+from codex_multi_role.extensions.web.listing import EVERY, SORTS, RunList
 from codex_multi_role.extensions.web.run_pages import RunPages
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
+from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.run_options import OPTIONS
 
 if TYPE_CHECKING:
@@ -62,6 +71,7 @@ def create_application(
         routes=[
             Route("/", first_pages.runs),
             Route("/start", first_pages.start_form),
+            Route("/compare", first_pages.compare),
             *worker_routes,
             Route("/runs/{run}", run_pages.show),
             Route("/runs/{run}/decide", run_pages.decide),
@@ -102,24 +112,37 @@ class _FirstPages:
 
     def runs(self, request: Request) -> Response:
         self._starter.reap()
-        search, show = request.query_params.get("q", ""), request.query_params.get("show", EVERY)
+        chosen = {name: request.query_params.get(name, "") for name in ("q", "show", "flow", "since", "sort")}
         number = 1
         with suppress(ValueError):  # not a number, or too long for one
             number = int(request.query_params.get("page", ""))
-        listed = self._list.page(search=search, show=show, number=number)
+        rest = {name: text for name, text in chosen.items() if name not in ("q", "show")}
+        show = chosen["show"] or EVERY
+        listed = self._list.page(search=chosen["q"], show=show, number=number, **rest)
 
         def link(**changes: object) -> str:
-            return f"/?{urlencode({'q': search, 'show': show, **changes})}"
+            wanted = {name: each for name, each in {**chosen, **changes}.items() if each}
+            return f"/?{urlencode(wanted)}"
 
-        runs_dir, has_workers = str(self._runs.runs_dir), self._runs.has_workers
-        values: dict[str, Any] = {"search": search, "show": show, "link": link, "runs_dir": runs_dir}
-        return page("runs.html", runs=listed, has_workers=has_workers, **values)
+        values: dict[str, Any] = {"runs_dir": str(self._runs.runs_dir), "has_workers": self._runs.has_workers}
+        return page("runs.html", runs=listed, chosen={**chosen, "show": show}, link=link, sorts=SORTS, **values)
+
+    def compare(self, request: Request) -> Response:
+        """Two runs of one flow beside each other, visit by visit; one that is not comparable says so."""
+        folders = [self._runs.folder(run_id) for run_id in request.query_params.getlist("run")][:2]
+        found = [folder for folder in folders if folder is not None]
+        if len(found) != 2:
+            return problem(422, "Choose two runs to compare", "The first page has a box beside each run.")
+        return page("compare.html", compared=Comparison.of(*found), has_workers=self._runs.has_workers)
 
     def start_form(self, request: Request) -> Response:
         """Show the flows or, once one is chosen, its form."""
         if self._runs.has_workers:
             return problem(404, *NOT_STARTED_HERE)
-        return self._form_page(request.query_params.get("flow", ""), {})
+        folder = self._runs.folder(request.query_params.get("from", ""))
+        record = read_record(folder) if folder is not None else {}
+        name = request.query_params.get("flow", "") or str(record.get("flow") or "")
+        return self._form_page(name, as_sent(record) if record else {})
 
     async def start(self, request: Request, form: Form) -> Response:
         """Start the run that the form describes; on an error, show the form as it was sent, with the reason."""
@@ -132,6 +155,8 @@ class _FirstPages:
         if flow is None:
             return problem(404, "Flow not found", "Start a run lists all flows.")
         form = form_of(flow, read_playbooks(self._roles), sent)
+        if "estimate" in sent:
+            return self._form_page(flow.name, sent)
         try:
             run_id = self._starter.start(requested_run(form, sent))
         except CodexMultiRoleError as error:
@@ -145,7 +170,8 @@ class _FirstPages:
             return page("flows.html", flows=flows)
         form = form_of(flow, read_playbooks(self._roles), sent)
         secret = self._access.form_secret
-        values = {"form": form, "labels": LABELS, "options": OPTIONS, "form_secret": secret}
+        most = in_form_words(worst_case_of(form, self._roles))
+        values = {"form": form, "most": most, "labels": LABELS, "options": OPTIONS, "form_secret": secret}
         return page("start.html", status_code, **values, wrong=wrong, hint=hint)
 
 

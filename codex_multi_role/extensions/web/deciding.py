@@ -11,6 +11,7 @@ from typing import Any
 
 from codex_multi_role.cli.flow_explanation import worst_case_words
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.extensions.web.comparison import files_of
 from codex_multi_role.extensions.web.diff_view import DiffFile, DiffLine, diff_files
 from codex_multi_role.extensions.web.forms import Form
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
@@ -57,7 +58,7 @@ class AnswerField:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ShownDecision:
     """``since``: the key of the decision before, empty for the first; ``unseen``: why there are no changes to show."""
 
     question: Question
@@ -105,7 +106,7 @@ def field_name(path: str, line: DiffLine) -> str:
     return f"{side}:{number}:{path}"
 
 
-def decision_of(folder: RunFolder, question: Question, pending: list[Question], sent: Form) -> Decision:
+def decision_of(folder: RunFolder, question: Question, pending: list[Question], sent: Form) -> ShownDecision:
     """Read what the decision needs; ``sent``: the form as it was sent before. Raises `StorageError`."""
     record = folder.record()
     since = decision_before(folder, question.key)
@@ -115,7 +116,7 @@ def decision_of(folder: RunFolder, question: Question, pending: list[Question], 
     told = list(skim_with_inherited(folder, (BaselineMeasured, ReviewAnswered)))
     baseline = [each for each in told if isinstance(each, BaselineMeasured)]
     earlier = [each.comments for each in told if isinstance(each, ReviewAnswered) and each.key == since]
-    return Decision(
+    return ShownDecision(
         question=question,
         since="" if since == START else since,
         files=files,
@@ -192,8 +193,7 @@ def _turns_since(folder: RunFolder, since: str, key: str) -> Iterator[TurnSince]
     for turn in read_turns(folder, began):
         if (turn["role"], turn["turn"]) in wanted:
             left = TurnFolder.of(folder, turn["role"], turn["turn"])
-            written = (file["path"] for file in left.files() if file["status"] == "WROTE")
-            files = [*dict.fromkeys([*map(str, turn.get("changed_paths") or ()), *written])]
+            files = files_of(left, turn)
             handoff = read_object(left.path / "handoff.json")
             words = one_line(folder.redact(str(turn["summary"] or turn.get("reason") or "")), 300)
             yield TurnSince(turn["role"], turn["turn"], words, _chips(folder, handoff), files, Cost.of_turn(turn))

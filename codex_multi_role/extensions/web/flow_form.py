@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import list_flows
-from codex_multi_role.errors import UsageError
+from codex_multi_role.cli.flow_explanation import worst_case_words
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.extensions.web.forms import Form
 from codex_multi_role.extensions.web.starting import NewRun
-from codex_multi_role.lifecycle.team_loading import roles_folder
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
 from codex_multi_role.playbook import playbook_names
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, FlowSpec, InputSpec
 
 PREFIX = "input."
+MORE = ("model", "max_turns", "max_tokens", "max_cost", "max_seconds")
+SWITCHES = ("worktree", "run_tests")
+"""Options beside the goal, the cycles, the workspace and the playbook; switches are on or off."""
 YAML_TYPES = ("list", "mapping")
 NUMBERS = ("integer", "number")
 
@@ -52,7 +57,7 @@ class Field:
 
 @dataclass(frozen=True)
 class FlowForm:
-    """The form of one flow; ``goal`` to ``playbook``: as sent before, otherwise the defaults."""
+    """The form of one flow; ``goal`` to ``more``: as sent before, otherwise the defaults."""
 
     flow: FlowSpec
     fields: list[Field]
@@ -61,6 +66,7 @@ class FlowForm:
     cycles: str = ""
     workspace: str = ""
     playbook: str = ""
+    more: Form = field(default_factory=dict)
 
 
 def read_flows(roles: Path | None) -> StartableFlows:
@@ -89,7 +95,29 @@ def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> F
         cycles=sent.get("cycles", str(RunOptions.cycles)),
         workspace=sent.get("workspace", str(Path.cwd())),
         playbook=sent.get("playbook", ""),
+        more={name: sent.get(name, "") for name in MORE}
+        | {name: sent.get(name, "" if "goal" in sent else _text(OPTIONS[name].default)) for name in SWITCHES},
     )
+
+
+def as_sent(record: Mapping[str, Any]) -> Form:
+    """The form that would start the run of ``record`` again. Texts of a run from elsewhere are only filled in."""
+    options = record.get("options") or {}
+    names = ("goal", "cycles", "workspace", "playbook", *MORE, *SWITCHES)
+    inputs = {f"{PREFIX}{name}": _text(value) for name, value in (record.get("inputs") or {}).items()}
+    return {"goal": "", **{name: _text(options.get(name)) for name in names}, **inputs}
+
+
+def worst_case_of(form: FlowForm, roles: Path | None) -> str:
+    """The worst case of what the form starts, in words, or what is wrong with it."""
+    inputs = {each.name: each.value for each in form.fields if each.value}
+    try:
+        more = {name: _number(name, value) for name, value in _options(form).items()}
+        more |= {"cycles": int(form.cycles or RunOptions.cycles)}
+        flows, catalog = load_flow_and_called(form.flow.name, load_catalog(roles))
+        return worst_case_words(flows, form.flow.name, catalog, RunOptions(inputs=inputs, **more))
+    except (CodexMultiRoleError, ValueError) as error:
+        return str(error)
 
 
 def requested_run(form: FlowForm, sent: Form) -> NewRun:
@@ -100,7 +128,20 @@ def requested_run(form: FlowForm, sent: Form) -> NewRun:
     if form.playbook and form.playbook not in form.playbooks:
         raise UsageError(f"unknown playbook {form.playbook}", "Choose one from the list.")
     inputs = {each.name: each.value for each in form.fields if each.value}
-    return NewRun(form.flow.name, form.goal.strip(), form.cycles.strip(), form.workspace.strip(), form.playbook, inputs)
+    goal, cycles, workspace = form.goal.strip(), form.cycles.strip(), form.workspace.strip()
+    options = _options(form)
+    return NewRun(form.flow.name, goal, cycles, workspace, form.playbook, options, inputs)
+
+
+def _options(form: FlowForm) -> dict[str, str | bool]:
+    """The options beside those of every form that were filled in, or switched from their default."""
+    texts: dict[str, str | bool] = {name: form.more[name].strip() for name in MORE if form.more[name].strip()}
+    switched = {name: form.more[name] == "true" for name in SWITCHES}
+    return texts | {name: on for name, on in switched.items() if on != OPTIONS[name].default}
+
+
+def _number(name: str, value: str | bool) -> Any:  # noqa: ANN401 - as the option wants it
+    return value if isinstance(value, bool) or OPTIONS[name].kind is str else OPTIONS[name].kind(value)
 
 
 def _cycles_first(entry: FlowEntry) -> tuple[bool, str]:

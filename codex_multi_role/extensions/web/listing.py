@@ -9,14 +9,14 @@ from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
-from codex_multi_role.presentation.outcome import WAITING
+from codex_multi_role.presentation.outcome import BAD, WAITING, run_status
 from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import SHARED
 
-ROWS = 50
-WORKING, EVERY = RunStatus.RUNNING, "all"
+ROWS = 20
+WORKING, EVERY, FAILED = RunStatus.RUNNING, "all", "failed"
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,20 @@ class RunRow:
         return int(self.totals.get("turns", 0))
 
     @property
-    def tokens(self) -> int:
-        return int(self.totals.get("input_tokens", 0) + self.totals.get("output_tokens", 0))
+    def seconds(self) -> float:
+        return float(self.totals.get("seconds") or 0)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended otherwise than with its goal reached, and not because a person stopped it."""
+        return run_status(self.status).tone == BAD
 
     @property
     def cost(self) -> Cost:
         return Cost.of_totals(self.totals)
+
+    def is_of(self, flow: str, since: str) -> bool:
+        return flow in ("", self.record.get("flow")) and str(self.record.get("started_at", "")) >= since
 
     def matches(self, words: list[str]) -> bool:
         record = self.record
@@ -61,15 +69,28 @@ class RunRow:
         return all(word in text for word in words)
 
 
+NEWEST = "started"
+SORTS: dict[str, Callable[[RunRow], float]] = {
+    "duration": lambda row: row.seconds,
+    "cost": lambda row: float(row.cost.known or 0),
+    "turns": lambda row: row.turns,
+}
+"""Besides `NEWEST`; the largest first. They read the turns of runs without a recorded end."""
+
+
 @dataclass(frozen=True)
 class RunPage:
-    """A page of the list; ``counts``: number of runs per filter (`EVERY`, `WORKING`, `WAITING`)."""
+    """A page of the list; ``counts``: number of runs per filter (`EVERY`, `WORKING`, `WAITING`, `FAILED`).
+
+    ``flows``: of all runs.
+    """
 
     rows: list[RunRow]
     number: int
     pages: int
     found: int
     counts: dict[str, int]
+    flows: list[str]
 
 
 class RunList:
@@ -78,16 +99,23 @@ class RunList:
     def __init__(self, list_runs: Callable[[], list[RecordedRun]]) -> None:
         self._list_runs = list_runs
 
-    def page(self, *, search: str = "", show: str = EVERY, number: int = 1) -> RunPage:
-        """Return page ``number``, or the nearest existing one."""
+    def page(
+        self, *, search: str = "", show: str = EVERY, flow: str = "", since: str = "", sort: str = "", number: int = 1
+    ) -> RunPage:
+        """Return page ``number``, or the nearest existing one. ``since``: a date, of the start in UTC."""
         words = search.lower().split()
-        every = [row for row in self._rows() if row.matches(words)]
+        known = self._rows()
+        every = [row for row in known if row.matches(words) and row.is_of(flow, since)]
         shown = {EVERY: every, WORKING: _with_status(every, WORKING), WAITING: _with_status(every, WAITING)}
+        shown[FAILED] = [row for row in every if row.has_failed]
         rows = shown.get(show, every)
+        if sort in SORTS:
+            rows = sorted(rows, key=SORTS[sort], reverse=True)
         pages = max(1, -(-len(rows) // ROWS))
         number = min(max(1, number), pages)
+        flows = sorted({str(row.record.get("flow") or "") for row in known} - {""})
         counts = {name: len(matching) for name, matching in shown.items()}
-        return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts)
+        return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts, flows)
 
     def _rows(self) -> list[RunRow]:
         return [self._row(run.folder, run.record) for run in reversed(self._list_runs())]

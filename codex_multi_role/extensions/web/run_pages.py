@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from sse_starlette import EventSourceResponse
@@ -26,6 +26,7 @@ from codex_multi_role.extensions.web.deciding import (
     values_of,
     with_box,
 )
+from codex_multi_role.extensions.web.followed_run import Facts
 from codex_multi_role.extensions.web.followers import Followers, TooManyViewers
 from codex_multi_role.extensions.web.forms import Form, in_form_words, page, problem
 from codex_multi_role.extensions.web.served_runs import ServedRuns
@@ -35,6 +36,7 @@ from codex_multi_role.presentation.recorded import open_questions
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_folder.owner import is_alive
+from codex_multi_role.run_folder.past import beginnings, events_with_inherited
 from codex_multi_role.run_folder.typed_answers import OPTION
 
 PING_SECONDS = 15
@@ -63,6 +65,7 @@ DONE = {
 TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
+MOST_POINTS = 100
 VERDICTS = (APPROVE, "reject")
 
 Act = Callable[[RunFolder, Form], str]
@@ -159,6 +162,7 @@ class RunPages:
             "pause": self._pause,
             "cancel-task": self._cancel_task,
             "resume": self._resume,
+            "fork": self._fork,
         }
         return {name: partial(self._act, act) for name, act in acts.items()}
 
@@ -177,7 +181,8 @@ class RunPages:
                 form.pop(ADD, None)
                 return await run_in_threadpool(partial(self._decision, folder, form, wrong=wrong, hint=hint))
             return await self._page(folder, 409, wrong=wrong, hint=hint)
-        return RedirectResponse(f"/runs/{folder.run_id}?done={done}", 303)
+        run_id, _, done = done.rpartition("?")
+        return RedirectResponse(f"/runs/{run_id or folder.run_id}?done={done}", 303)
 
     async def _page(
         self, folder: RunFolder, status_code: int = 200, *, done: str = "", wrong: str = "", hint: str = ""
@@ -188,8 +193,9 @@ class RunPages:
             return problem(503, *TOO_MANY)
         if snapshot.facts is None:
             return _no_run()
-        values = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
-        values["has_workers"] = self._runs.has_workers
+        values: dict[str, Any] = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
+        values |= {"has_workers": self._runs.has_workers, "form_secret": self._form_secret}
+        values["points"] = await run_in_threadpool(_points, folder, snapshot.facts)
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 
     def _folder(self, request: Request) -> RunFolder | None:
@@ -241,6 +247,9 @@ class RunPages:
         self._runs.cancel_task(folder, form.get("task", ""), form.get("comment", "").strip())
         return "cancelled"
 
+    def _fork(self, folder: RunFolder, form: Form) -> str:
+        return f"{self._runs.fork(folder, form.get('point', ''))}?started"
+
     def _resume(self, folder: RunFolder, form: Form) -> str:
         self._runs.resume(folder, {name: form[name].strip() for name in RAISED if form.get(name, "").strip()})
         return "resumed"
@@ -256,6 +265,13 @@ class _FileResponse(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
             await super().__call__(scope, receive, send)
+
+
+def _points(folder: RunFolder, facts: Facts) -> list[str]:
+    """Where a fork may begin: the latest visits of steps of a run that has ended in this folder."""
+    if facts.alive or facts.is_shared or "options" not in facts.record:
+        return []
+    return [f"{each.step}:{each.visit}" for each in beginnings(events_with_inherited(folder))][-MOST_POINTS:]
 
 
 def _no_run() -> Response:

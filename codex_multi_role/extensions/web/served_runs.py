@@ -65,6 +65,10 @@ class ServedRuns:
         if not is_alive(folder):
             self._starter.resume(folder)
 
+    def fork(self, folder: RunFolder, point: str) -> str:
+        """Start a new run from a visit of a step; returns its id. Raises what `RunStarter.start` raises."""
+        return self._starter.fork(folder, point)
+
     def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
         """Cancel a task of the run. Raises `UsageError`, `StorageError`."""
         running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)

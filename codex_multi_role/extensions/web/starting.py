@@ -40,13 +40,14 @@ class RunNotStarted(CodexMultiRoleError):
 
 @dataclass(frozen=True)
 class NewRun:
-    """What a form describes. ``inputs``: only those that were filled in."""
+    """What a form describes. ``inputs`` and further ``options``: only those that were filled in."""
 
     flow: str
     goal: str = ""
     cycles: str = ""
     workspace: str = ""
     playbook: str = ""
+    options: Mapping[str, str | bool] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> list[str]:
@@ -55,7 +56,9 @@ class NewRun:
         An option and its value are one argument, so that a value may begin with a dash.
         """
         options = {"flow": self.flow, "cycles": self.cycles, "workspace": self.workspace, "playbook": self.playbook}
-        given = (OPTIONS[name].arguments(value) for name, value in {**options, "inputs": self.inputs}.items() if value)
+        named = {**options, "inputs": self.inputs}
+        texts = (OPTIONS[name].arguments(value) for name, value in named.items() if value)
+        given = [*texts, *(OPTIONS[name].arguments(value) for name, value in self.options.items())]
         goal = ["--goal-file=-"] if self.goal else []
         return [*goal, *("=".join(each) for arguments in given for each in arguments)]
 
@@ -81,6 +84,14 @@ class RunStarter:
         arguments = ["run", *wanted.arguments(), *roles, f"--run-id={run_id}"]
         self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.workspace, wanted.goal)
         return run_id
+
+    def fork(self, folder: RunFolder, point: str) -> str:
+        """Start a new run from a visit of a step of another; returns its id. Raises what `start` raises."""
+        fork = RunFolder(folder.path.parent / new_run_id())
+        arguments = ["fork", folder.run_id, f"--from={point}", f"--run-id={fork.run_id}"]
+        workspace = str(folder.record().get("workspace", ""))
+        self._begin(fork, arguments, lambda child: fork.record_path.exists(), workspace)
+        return fork.run_id
 
     def resume(self, folder: RunFolder, limits: Mapping[str, str] | None = None) -> None:
         """Resume a run, with other ``limits``, by option. Raises what `start` raises."""

@@ -87,7 +87,7 @@ def posts(visitor: TestClient) -> list[str]:
 
 def test_no_form_is_taken_without_the_secret_of_this_server(runs: Path) -> None:
     visitor = client(runs)
-    assert len(posts(visitor)) == 6
+    assert len(posts(visitor)) == 7
     for path in posts(visitor):
         assert visitor.post(path, data={"question": "ok.1"}).status_code == 403
         assert visitor.post(path, data={"form_secret": "guessed"}).status_code == 403

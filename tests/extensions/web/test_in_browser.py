@@ -63,6 +63,8 @@ def start(page: Page, flow: str) -> str:
         page.get_by_label("colour").select_option("blue")
         page.get_by_label("careful").uncheck()
         page.get_by_label("place").fill("here")
+    if flow == "release":
+        page.get_by_label("Goal").fill("release it")
     page.get_by_label("Workspace").fill("workspace")
     page.get_by_label("Answers from").select_option(PLAYBOOK)
     page.get_by_role("button", name="Start the run").click()
@@ -100,7 +102,7 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
     run_id = start(page, "ship")
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
-    page.get_by_role("row", name="Ship 5 blue?").get_by_role("link").click()
+    page.get_by_role("row", name="Ship 5 blue?").get_by_role("link").first.click()
     decide(page)
     assert '"summary": "it"' in page.get_by_label("Subject").inner_text()
     assert_accessible(page)
@@ -116,6 +118,59 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
     with page.expect_download() as download:
         page.get_by_role("link", name="run.json").click()
     assert json.loads(Path(download.value.path()).read_text()) == record
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scripts", [True, False])
+def test_decision_with_line_comment_and_edit_then_fork_and_compare(
+    browser: Browser, server: Served, team: TeamFolder, scripts: bool
+) -> None:
+    """Only here a browser comments on a line, is refused a value, edits a list, forks a run and compares both."""
+    with context(browser, server, java_script_enabled=scripts, viewport={"width": 390, "height": 844}) as visit:
+        page = visit.new_page()
+        (team.folder / "workspace/a.html").unlink(missing_ok=True)
+        first = start(page, "release")
+        wait_for(server, first, "waiting")
+        page.goto(f"/runs/{first}/decide")
+        page.get_by_text("since the start").wait_for()
+        assert "<script>bad()</script>" in page.get_by_role("region", name="a.html").inner_text()
+        page.get_by_role("button", name="Comment on line 2").click()
+        page.get_by_label("a.html, line 2").fill("why two?")
+        page.get_by_label("version").fill("12")
+        page.get_by_label("tasks").fill("docs\ntests")
+        page.get_by_role("button", name="ship").click()
+        page.get_by_text("'12' does not match").first.wait_for()
+        assert page.get_by_label("a.html, line 2").input_value() == "why two?"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        if scripts:
+            assert_accessible(page)
+        page.get_by_label("version").fill("v1")
+        page.get_by_role("button", name="ship").click()
+        page.get_by_text("Approved.").wait_for()
+        wait_for(server, first, "succeeded")
+        answer = read(team.runs / first / "reviews/look.1.json")["answer"]
+        assert (answer["option"], answer["values"]) == ("ship", {"tasks": ["docs", "tests"], "version": "v1"})
+        assert answer["comments"] == [{"path": "a.html", "line": 2, "side": "after", "text": "why two?"}]
+        second = fork(page, first, "look:1")
+        page.goto(f"/compare?run={first}&run={second}")
+        page.get_by_role("row", name="make.1 same").wait_for()
+        if scripts:
+            assert_accessible(page)
+        page.goto(f"/start?from={first}")
+        assert page.get_by_label("Goal").input_value() == "release it"
+        assert page.get_by_text("Worst case: at most").count() == 1
+
+
+def fork(page: Page, run_id: str, point: str) -> str:
+    """Fork the run once its process has ended; returns the id of the fork."""
+    for _ in range(300):
+        page.goto(f"/runs/{run_id}")
+        if page.get_by_role("button", name="Fork the run").count():
+            break
+    page.get_by_label("From", exact=True).select_option(point)
+    page.get_by_role("button", name="Fork the run").click()
+    page.wait_for_url(re.compile(r"/runs/.*done=started"))
+    return page.url.partition("?")[0].rpartition("/")[2]
 
 
 @pytest.mark.long

@@ -36,6 +36,17 @@ def test_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None
     assert ids(listed, search="flag testgen") == []
 
 
+def test_runs_are_filtered_by_flow_date_and_failure_and_sorted(tmp_path: Path) -> None:
+    good = {"status": "succeeded", "outcome": "done", "exit_code": 0, "totals": {"seconds": 99}}
+    make_run(tmp_path, "one", started_at="2026-01-30T10:15:00.000+00:00", **good)
+    failed = {"status": "failed", "outcome": "role_failed", "exit_code": 3}
+    make_run(tmp_path, "two", flow="testgen", **failed, started_at="2026-01-31T10:15:00.000+00:00")
+    listed = RunList(Records(tmp_path).look)
+    assert listed.page().flows == ["cycles", "testgen"]
+    assert ids(listed, flow="testgen") == ids(listed, since="2026-01-31") == ids(listed, show="failed") == ["two"]
+    assert (ids(listed), ids(listed, sort="duration")) == (["two", "one"], ["one", "two"])
+
+
 def test_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "one", status="running", exit_code=None)
     listed = RunList(Records(tmp_path).look)
@@ -48,7 +59,7 @@ def test_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Path)
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     make_run(tmp_path, "one", status="running", exit_code=None, totals=first)
     row = RunList(Records(tmp_path).look).page().rows[0]
-    assert (row.turns, row.tokens) == (2, 2468)
+    assert (row.turns, row.seconds) == (2, 12.5)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +75,7 @@ def test_run_waiting_for_person_is_listed_with_question(tmp_path: Path, state: d
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
     waiting = RunList(Records(tmp_path).look).page(show="waiting")
     assert [(row.run_id, row.status, row.question) for row in waiting.rows] == [("one", "waiting", "Ship it?")]
-    assert waiting.counts == {"all": 2, "running": 0, "waiting": 1}
+    assert waiting.counts == {"all": 2, "running": 0, "waiting": 1, "failed": 1}
 
 
 def test_invalid_or_unreadable_run_hides_no_other_run(tmp_path: Path) -> None:
