@@ -43,7 +43,7 @@ PROMPT = "Say what comes next. " * 40
 ANSWER = {"json": {"summary": "one more step"}, "deltas": 1, "delay_seconds": 0.2}
 NOWHERE = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
 CATALOG = {"version": 1, "roles": [{"name": ROLE, "prompt_text": PROMPT}]}
-FLOW = {"steps": [{"ask": ROLE, "for_each": list(range(PROCESSES)), "concurrency": PROCESSES}]}
+FLOW = {"steps": [{"ask": ROLE, "for_each": {"items": list(range(PROCESSES)), "concurrency": PROCESSES}}]}
 
 
 def raw(base_url: str, driver: str) -> None:

@@ -33,7 +33,7 @@ def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
     answer = say(told, analysis_md=told, files=[{"path": "test_it.py", "content": code}])
     steps = [
         {"id": "write", "ask": "writer", "prompt": f"Note: {told}"},
-        {"id": "keep", "review": f"Keep it? {told}", "show": told},
+        {"id": "keep", "review": {"question": f"Keep it? {told}", "show": told}},
     ]
     shell = {"call": "exec_command", "arguments": {"cmd": f"echo {shlex.quote(told)}"}}
     team = TeamFolder(

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import yaml
-from pydantic import AliasGenerator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    AliasGenerator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from codex_multi_role.catalog.catalog import CatalogFile
-from codex_multi_role.catalog.definition import Definition, Nested, optional, yaml_key
+from codex_multi_role.catalog.definition import Definition, Keys, Nested, optional, yaml_key
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleEntry
-from codex_multi_role.catalog.role_spec import Name
-from codex_multi_role.catalog.step_spec import UNNAMED, RouteSpec, StepSpec
+from codex_multi_role.catalog.step_spec import (
+    STEP_KINDS,
+    End,
+    ForEach,
+    Isolate,
+    Retry,
+    Review,
+    RouteSpec,
+    StepLimits,
+    StepSpec,
+)
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.places import Place
@@ -48,11 +64,42 @@ class Role(_Call, RoleEntry):
     __doc__ = RoleEntry.__doc__
 
 
-class Step(_Call, StepSpec):
-    """A step of a flow. The keys ``with`` and ``as``, which Python reserves, are ``with_`` and ``as_`` here."""
+class StepKeys(TypedDict, total=False):
+    """The keys of steps of all kinds."""
 
-    model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=yaml_key))
-    id: Name = Field(default=UNNAMED, description="The step's name; by default the role, check or flow that it names.")
+    ask: str | Sequence[str]
+    check: str
+    review: str | Keys | Review
+    call: str
+    id: str
+    title: str
+    with_: Keys
+    roles: Sequence[str]
+    prompt: str
+    prompt_replaces: bool
+    reply: Keys
+    for_each: str | Sequence[object] | Keys | ForEach
+    isolate: Literal["worktree"] | Keys | Isolate
+    limits: Keys | StepLimits
+    retry: Keys | Retry
+    allow: Sequence[End]
+    once: bool
+    set: Keys
+    next: Sequence[Keys | RouteSpec]
+    state: str
+
+
+_CONFIG = {"model_config": ConfigDict(alias_generator=AliasGenerator(serialization_alias=yaml_key))}
+_KINDS: dict[str, Any] = {
+    kind: type("Step", (_Call, each), {**_CONFIG, "__module__": __name__}) for kind, each in STEP_KINDS.items()
+}
+
+
+def Step(**keys: Unpack[StepKeys]) -> StepSpec:  # noqa: N802 - a definition, as the classes beside it
+    """Return a step of a flow. The key ``with``, which Python reserves, is ``with_`` here."""
+    kind = next((kind for kind in _KINDS if keys.get(kind) is not None), "check")
+    step: StepSpec = _KINDS[kind](**keys)
+    return step
 
 
 class Flow(_Call, FlowFile):

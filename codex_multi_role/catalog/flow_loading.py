@@ -17,6 +17,7 @@ from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.former_keys import rewrite
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import (
     FLOWS,
@@ -87,14 +88,15 @@ def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:
 
 
 def _read(source: Path) -> FlowSpec:
-    written = validate(FlowFile, load_yaml(source), source)
+    former: list[str] = []
+    written = validate(FlowFile, load_yaml(source, lambda node: former.extend(rewrite(node))), source)
     if written.name not in (None, source.stem):
         raise Place(source, ("name",)).error(
             f'"{written.name}", but a flow has its file\'s name, "{source.stem}"',
             "Rename the file, or leave the name out.",
         )
     keys = {yaml_key(name): value for name, value in written}
-    return FlowSpec.model_validate(keys | {"name": source.stem, "source": source})
+    return FlowSpec.model_validate(keys | {"name": source.stem, "source": source, "former_keys": former})
 
 
 def _called(flow: FlowSpec, roles_dir: Path | None, problems: Problems) -> Iterator[Path]:

@@ -11,7 +11,16 @@ from pydantic import BeforeValidator, Field, JsonValue, StrictBool, model_valida
 
 from codex_multi_role.catalog.definition import Definition, Items, Named, Nested, ProtectedGlobs, Takes, Texts, optional
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
-from codex_multi_role.catalog.step_spec import STEP_KINDS, RouteSpec, StateName, StepSpec, Text, VariableName
+from codex_multi_role.catalog.step_spec import (
+    STEP_KINDS,
+    RouteSpec,
+    StateName,
+    Step,
+    StepSpec,
+    Text,
+    VariableName,
+    WrittenStep,
+)
 from codex_multi_role.reading.places import Place, WrongKey
 
 
@@ -63,16 +72,21 @@ class WorkspaceNeeds(Definition):
     )
 
 
-OF_FINAL_CHECKS = ("id", "check", "with", "limits", "repeatable")
+OF_FINAL_CHECKS = ("id", "check", "with", "limits", "once")
 
 
 def _final_check(step: object) -> object:
     """The step as written, unless it has a known key that a check at the end of a run does not take."""
-    given = step.model_dump(by_alias=True, exclude_unset=True) if isinstance(step, StepSpec) else step
-    for key in (*STEP_KINDS, *sorted(StepSpec.known_keys())):
-        if isinstance(given, Mapping) and given.get(key) is not None and key not in OF_FINAL_CHECKS:
-            known = ", ".join(OF_FINAL_CHECKS)
+    given = step.model_dump(by_alias=True, exclude_unset=True) if isinstance(step, Step) else step
+    if not isinstance(given, Mapping):
+        return step
+    known = ", ".join(OF_FINAL_CHECKS)
+    for key in (*STEP_KINDS, *sorted(set[str]().union(*(each.known_keys() for each in STEP_KINDS.values())))):
+        if given.get(key) is not None and key not in OF_FINAL_CHECKS:
             raise WrongKey(f"{key} does not belong there: finally takes checks only ({known})", key)
+    limits = given.get("limits")
+    if isinstance(limits, Mapping) and limits.get("visits") is not None:
+        raise WrongKey("visits does not belong there: a check at the end of a run runs once", "limits", "visits")
     return step
 
 
@@ -103,8 +117,8 @@ class FlowFile(Definition):
     result: Nested[ResultSpec] = optional(
         CHANGED_FILES, "What a run shows first at its end; by default the changed files."
     )
-    steps: Items[StepSpec] = Field(min_length=1, description="The steps, in order.")
-    finally_: Items[Annotated[StepSpec, BeforeValidator(_final_check)]] = optional(
+    steps: Items[WrittenStep] = Field(min_length=1, description="The steps, in order.")
+    finally_: Items[Annotated[WrittenStep, BeforeValidator(_final_check)]] = optional(
         (),
         "Checks at the end of a run, unless it is parked; a bad result turns a success into a failure.",
     )
@@ -127,10 +141,11 @@ class FlowFile(Definition):
 
 
 class FlowSpec(FlowFile):
-    """A flow. ``source`` is the file it was read from, whose name is the flow's."""
+    """A flow. ``source`` is the file it was read from, whose name is the flow's; ``former_keys``: those it has."""
 
     name: str
     source: Path = Path()
+    former_keys: tuple[str, ...] = ()
 
     def step(self, step_id: str) -> StepSpec:
         """The step with that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from codex_multi_role.catalog.flow_expressions import whole_expression
 from codex_multi_role.catalog.flow_spec import FlowSpec, never_reached, step_place
 from codex_multi_role.catalog.step_spec import RouteSpec, StepSpec
@@ -49,12 +51,15 @@ def _check_route(route: RouteSpec, place: Place, ids: list[str], *, is_last: boo
 
 
 def _check_fan_out(step: StepSpec, place: Place) -> None:
-    if step.as_ in (*TEMPLATE_NAMES, "index", NEEDED):
-        raise (place / "as").error(f'"{step.as_}" is what templates call something else', "Choose another name.")
-    if isinstance(step.for_each, list) and step.max_items is not None and len(step.for_each) > step.max_items:
-        raise (place / "for_each").error(f"has {len(step.for_each)} items, more than max_items, {step.max_items}")
-    for key, meant in (("for_each", "a list"), ("concurrency", "a number from 1 to 64"), ("needs", "a list")):
-        value = getattr(step, key)
+    if (fan_out := step.for_each) is None:
+        return
+    place /= "for_each"
+    if fan_out.as_ in (*TEMPLATE_NAMES, "index", NEEDED):
+        raise (place / "as").error(f'"{fan_out.as_}" is what templates call something else', "Choose another name.")
+    if isinstance(fan_out.items, list) and len(fan_out.items) > (fan_out.max_items or math.inf):
+        raise (place / "items").error(f"has {len(fan_out.items)} items, more than max_items, {fan_out.max_items}")
+    for key, meant in (("items", "a list"), ("concurrency", "a number from 1 to 64"), ("needs", "a list")):
+        value = getattr(fan_out, key)
         if isinstance(value, str):
             check_template(value, place / key)
             if whole_expression(value) is None:

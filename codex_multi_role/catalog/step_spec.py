@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints, model_validator
-from pydantic_core import CoreSchema
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    StrictBool,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from codex_multi_role.catalog.definition import (
     NULL,
@@ -16,14 +31,15 @@ from codex_multi_role.catalog.definition import (
     Alternatives,
     Definition,
     Items,
+    Keys,
     Named,
     Nested,
     Takes,
     optional,
-    yaml_key,
 )
 from codex_multi_role.catalog.role_spec import Name
 from codex_multi_role.catalog.shown_fields import OF_STEP
+from codex_multi_role.reading.nearest import find_nearest
 from codex_multi_role.reading.places import WrongKey
 
 EVERY_ROLE = "*"
@@ -31,18 +47,18 @@ ROLE_ITEM = "{{ item }}"
 """Asks the role that the item names."""
 UNNAMED = "unnamed"
 """Instead of an id where neither it nor the kind is given, so that only the missing kind is reported."""
-# The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
-# the keys that belong only to it.
-STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"roles", "with_", "prompt", "prompt_replaces", "reply", "isolate", "merge"}),
-    "check": frozenset({"with_", "repeatable"}),
-    "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
-    "call": frozenset({"with_", "max_depth", "isolate", "merge"}),
-}
 PLACE_ENDED = "items no longer run on other machines; many goals can"
 """Why a step cannot have the key ``place``, which earlier versions had."""
-FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "until", "on_item_error"})
-NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "roles")
+NOT_BESIDE_LISTS = ("as", "items", "max_items", "needs")
+"""What a ``for_each`` beside a list of roles cannot have: the roles are its items."""
+
+TEMPLATES = {
+    "with": ("with",),
+    "prompt": ("prompt",),
+    "review": ("review", "question"),
+    "show": ("review", "show"),
+}
+"""What a step fills in once, or once per item: where it stands in the step."""
 
 RESERVED_FIELDS = frozenset({"approved", "comment", "comments", "by", "at", "option"}) | OF_STEP
 """What templates see of every review, besides the fields that it declares."""
@@ -87,7 +103,7 @@ class RouteSpec(Definition):
 
 
 class Retry(Definition):
-    """Tries after a failure."""
+    """Tries after a failure, or a bad result; of each item of a fan-out."""
 
     attempts: Annotated[int, Field(ge=2, le=10), WHOLE_NUMBER] = Field(description="Tries, including the first one.")
     backoff_seconds: Annotated[float, Field(ge=0, le=3600), NUMBER] = Field(
@@ -95,42 +111,291 @@ class Retry(Definition):
     )
 
 
-class StepLimits(Definition):
-    """Deadlines: ``seconds`` of a step or of each of its items; of an ask, those that override its role's."""
+@dataclass(frozen=True)
+class ShortFor:
+    """The annotation of a group that may be written as the value of its ``key`` alone."""
 
-    idle_seconds: Seconds | None = Field(default=None, description="Longest silence; overrides the role's.")
-    turn_seconds: Seconds | None = Field(default=None, description="Longest turn; overrides the role's.")
+    key: str
+
+    def __get_pydantic_core_schema__(self, source: type, handler: GetCoreSchemaHandler, /) -> CoreSchema:
+        def whole(value: object) -> object:
+            return value if isinstance(value, Mapping | Definition) else {self.key: value}
+
+        return core_schema.no_info_before_validator_function(whole, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        whole = handler(core)
+        own = handler.resolve_ref_schema(whole)["properties"][self.key]
+        return {"anyOf": [{key: each for key, each in own.items() if key != "description"}, whole]}
+
+
+End = Literal["bad", "failed"]
+
+
+class ForEach(Definition):
+    """A fan-out: the step once per item, with its results in the order of the items. A list of roles gives the items.
+
+    An item is skipped if one that it ``needs`` has failed or is bad, unless the step says ``allow: [bad]``.
+    """
+
+    items: Takes[Text | list[JsonValue], str | Sequence[object]] = Field(
+        description="A list, or a template of one; `for_each` may be this value alone."
+    )
+    as_: VariableName = Field(default="item", description="The name of the item in templates.")
+    concurrency: Annotated[Annotated[int, Field(ge=1, le=64)] | Text, WHOLE_NUMBER_OR_TEXT] = Field(
+        default=1, description="Items at the same time (a number, or a template of one)."
+    )
+    max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
+        default=None, description="The bound of a template in `items`, which requires it."
+    )
+    needs: Text | None = Field(
+        default=None, description="A template of the ids that an item waits for; their results are `needed`."
+    )
+    until: Text | None = Field(
+        default=None,
+        description="A condition on the `results` so far that ends the fan-out; the other items are cancelled.",
+    )
+    on_failure: Literal["finish", "cancel"] = Field(
+        default="finish",
+        description="If an item ends the run: `finish` lets the running ones end, `cancel` stops them as well.",
+    )
+    allow: Items[End] = optional(
+        (), "Which ends of items the step survives while at least one item is good: `[bad]`, `[failed]`, both."
+    )
+
+    @property
+    def most_items(self) -> int:
+        return len(self.items) if isinstance(self.items, list) else self.max_items or 0
+
+    @model_validator(mode="after")
+    def _check_bound(self) -> Self:
+        if isinstance(self.items, str) and self.max_items is None:
+            raise WrongKey("for_each of a template needs max_items: nothing else bounds it", "items")
+        return self
+
+
+class Isolate(Definition):
+    """A git worktree (elsewhere a copy) of the workspace for the role, or for the called flow.
+
+    A copy that ``merge: none`` leaves is merged by the check ``merge``, for the ``copy`` that the result names.
+    """
+
+    merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
+
+
+def _worktree(given: object) -> object:
+    if isinstance(given, str) and given != "worktree":
+        raise ValueError(f'must be "worktree" or a mapping with merge, not {json.dumps(given)}')
+    return {} if isinstance(given, str) else given
+
+
+Isolated = Annotated[Isolate, BeforeValidator(_worktree, json_schema_input_type=Literal["worktree"] | Isolate)]
+"""As it is written: `worktree` stands for a copy that is merged back."""
+
+
+class StepLimits(Definition):
+    """How long a step, or each of its items, may take, and how often it may run."""
+
     seconds: Seconds | None = Field(
         default=None, description="Longest work, all tries included; past it, the step or the item fails."
     )
-
-
-class StepSpec(Definition):
-    """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
-
-    ``*`` asks the roles in the order of the catalog's ``dependencies()``. A copy that ``merge: none`` leaves is merged
-    by the check ``merge``, for the ``copy`` that the result names. An item is skipped if one that it ``needs`` failed.
-    ``retry`` and ``on_error`` apply to each item separately.
-    """
-
-    alternatives: ClassVar[Alternatives] = {
-        kind: {key.rstrip("_") for key in keys} for kind, keys in STEP_KINDS.items()
-    }
-
-    ask: Takes[Text | None, Text | Sequence[str] | None] = optional(
-        None,
-        "A role to ask, `*` for every role of the catalog, a list of roles to ask at once, or a template of `roles`.",
+    visits: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
+        default=None, description="How often the step may run; the visit after that ends the flow with exit 1."
     )
-    check: Text | None = Field(default=None, description="A check to run.")
-    review: Text | None = Field(default=None, description="A question to a person (a template).")
-    call: Text | None = Field(default=None, description="A flow to call.")
+
+
+class TurnLimits(StepLimits):
+    """As of any step, and those of its turns, which override the role's."""
+
+    turn_seconds: Seconds | None = Field(default=None, description="Longest turn of an ask.")
+    idle_seconds: Seconds | None = Field(default=None, description="Longest silence of a turn of an ask.")
+
+
+class CallLimits(StepLimits):
+    """As of any step, and the bound of a flow that calls itself."""
+
+    depth: Annotated[int, Field(ge=1, le=50), WHOLE_NUMBER] | None = Field(
+        default=None, description="How often a called flow may run within itself."
+    )
+
+
+class AfterSeconds(Definition):
+    """The answer to a review that nobody answers in time."""
+
+    seconds: Seconds = Field(description="How long the review waits.")
+    answer: Text = Field(
+        description="What holds then: `reject`, one of the `options`, or `approve` if all `fields` have defaults."
+    )
+
+
+class Review(Definition):
+    """A question to a person, and what the answer can be."""
+
+    question: Text = Field(description="The question (a template); `review` may be this text alone.")
+    show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
+    options: Items[Text] = optional((), "What a person chooses from; the choice is `steps.<id>.option`.")
+    fields: Named[VariableName, dict[str, JsonValue]] = optional(
+        {}, "Values that a person gives: a JSON Schema for each; one with a `default` may be left out."
+    )
+    after: Nested[AfterSeconds | None] = optional(None, "The answer after a time limit; by default it waits.")
+
+    @model_validator(mode="after")
+    def _check_answers(self) -> Self:
+        if len(set(self.options)) < len(self.options):
+            raise WrongKey("options: each must be given once", "options")
+        if taken := sorted(RESERVED_FIELDS & self.fields.keys()):
+            raise WrongKey(f"{taken[0]} is what every answer has; choose another name", "fields", taken[0])
+        if self.after is None:
+            return self
+        known = ("reject", *self.options, *(("approve",) if self.fields and not self.options else ()))
+        answer, missing = self.after.answer, [name for name, each in self.fields.items() if "default" not in each]
+        if answer not in known:
+            raise WrongKey(f"answer: give one of {', '.join(known)}", "after", "answer")
+        if answer != "reject" and missing:
+            raise WrongKey(f"answer: {answer} needs a default of the field {missing[0]}", "after", "answer")
+        return self
+
+
+class Step(Definition):
+    """What steps of every kind have."""
+
+    kind: ClassVar[str] = ""
+    """The key that says what the step does."""
+
     id: Name = Field(description="The step's name; by default the role, check or flow that it names.")
     title: Text | None = Field(
         default=None, description="What people call the step or, with `for_each`, each of its items (a template)."
     )
-    with_: Named[str, JsonValue] = optional(
-        {}, "What a role gets instead of the previous answer; a check's options; a called flow's inputs."
+    for_each: Takes[Annotated[ForEach, ShortFor("items")] | None, str | Sequence[object] | Keys | ForEach | None] = (
+        optional(None, "A list or a template of one, or the keys of a fan-out: the step runs once per item.")
     )
+    limits: Takes[StepLimits, Keys] = optional(StepLimits(), "Deadlines, and how often the step may run.")
+    retry: Nested[Retry | None] = optional(None, "Tries and pauses after a failure.")
+    allow: Items[End] = optional(
+        (),
+        "Which ends the flow survives: `[bad]` a bad result, of a step that only measures; `[failed]` a failure; "
+        "`[bad, failed]` both.",
+    )
+    set: Named[VariableName, JsonValue] = optional({}, "New values of run variables after the step (templates).")
+    next: Items[RouteSpec] = optional(
+        (), "Where to go: the first entry whose `when` is true, otherwise the following step."
+    )
+    state: StateName | None = Field(default=None, description="The run's state from this step on.")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        """``id`` is only required where nothing else names the step."""
+        reference = super().__get_pydantic_json_schema__(core, handler)
+        schema = handler.resolve_ref_schema(reference)
+        given = schema["properties"]["id"]
+        schema["properties"]["id"] = {"description": given.pop("description"), "anyOf": [given, NULL]}
+        schema["required"] = [cls.kind]
+        schema["anyOf"] = [{"required": ["id"], "properties": {"id": {"not": NULL}}}, *cls._named_by_kind()]
+        return reference
+
+    @classmethod
+    def _named_by_kind(cls) -> Sequence[dict[str, Any]]:
+        """The JSON Schemas of steps that need no ``id``."""
+        return [{"properties": {"id": NULL}}]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_kind(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        if given.get("place") is not None:
+            raise WrongKey(PLACE_ENDED, "place")
+        kinds = _kinds_of(given)
+        if len(kinds) != 1:
+            raise WrongKey(f"give exactly one of {', '.join(STEP_KINDS)}", *kinds[1:2])
+        others = {key for each in STEP_KINDS.values() for key in each.known_keys()} - cls.known_keys()
+        given = {key: each for key, each in given.items() if each is not None or key not in others}
+        for key in given:
+            _check_kind_of_key(cls, key, lambda kind: kind, key)
+        for key in limits if isinstance(limits := given.get("limits"), Mapping) else ():
+            _check_kind_of_key(cls, key, lambda kind: type(kind.model_fields["limits"].default), "limits", key)
+        return given if given.get("id") is not None else {**given, "id": cls._default_id(given)}
+
+    @classmethod
+    def _default_id(cls, given: Mapping[str, object]) -> object:
+        return named if isinstance(named := given.get(cls.kind), str) else UNNAMED
+
+    def template(self, name: str) -> Any:  # noqa: ANN401 - the author's choice
+        """The step's template of that name: a key of `TEMPLATES`; None if it has none."""
+        found: Any = self
+        for key in TEMPLATES[name]:
+            found = getattr(found, "with_" if key == "with" else key, None)
+        return found
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The roles that the step may ask; `EVERY_ROLE` for all of the catalog."""
+        return ()
+
+    @property
+    def items_are_roles(self) -> bool:
+        """Whether an item only names the role that it asks, as those of a list of roles."""
+        return False
+
+    @property
+    def asks_at_once(self) -> bool:
+        """Whether each item asks the role that it names."""
+        return False
+
+    def asking(self, role: str) -> Self:
+        """The step of one item, which asks this one of its ``roles``."""
+        return self.model_copy(update={"ask": role, "roles": ()})
+
+
+def _check_kind_of_key(own: type[Step], key: str, having: Callable[[type[Step]], type[Definition]], *path: str) -> None:
+    """Raise `WrongKey` for a key that steps of another kind have: in what they are ``having``."""
+    owners = [kind for kind, each in STEP_KINDS.items() if key in having(each).known_keys()]
+    if owners and key not in having(own).known_keys():
+        raise WrongKey(f"{key} belongs to {' or '.join(owners)}", *path)
+
+
+def _check_merge(step: AskStep | CallStep) -> None:
+    if step.for_each is not None and step.for_each.until is not None and step.isolate and step.isolate.merge != "none":
+        problem = "until with isolate requires merge: none; a check merge merges the result that counts"
+        raise WrongKey(problem, "for_each", "until")
+
+
+class _NoAsk:
+    """What steps of another kind have for the keys of an ask; so do those below for theirs."""
+
+    ask: ClassVar[None] = None
+    roles: ClassVar[tuple[str, ...]] = ()
+    prompt: ClassVar[None] = None
+    prompt_replaces: ClassVar[bool] = False
+    reply: ClassVar[None] = None
+
+
+class _NoCheck:
+    check: ClassVar[None] = None
+
+
+class _NoReview:
+    review: ClassVar[None] = None
+
+
+class _NoCall:
+    call: ClassVar[None] = None
+
+
+class _NotIsolated:
+    isolate: ClassVar[None] = None
+
+
+class AskStep(_NoCheck, _NoReview, _NoCall, Step):
+    """Ask a role: a turn. ``*`` asks the roles in the order of the catalog's ``dependencies()``."""
+
+    kind: ClassVar[str] = "ask"
+
+    ask: Takes[Text, Text | Sequence[str]] = Field(
+        description="A role to ask, `*` for every role of the catalog, a list of roles to ask at once, or a template "
+        "of `roles`."
+    )
+    with_: Named[str, JsonValue] = optional({}, "What the role gets instead of the previous answer.")
     roles: Items[Name] = optional((), "The roles that a template in `ask` chooses from, for each item of `for_each`.")
     prompt: Text | None = Field(
         default=None, description="The task (a template), which the role gets after its instructions."
@@ -141,99 +406,37 @@ class StepSpec(Definition):
     reply: Nested[dict[str, JsonValue] | None] = optional(
         None, "A JSON Schema that replaces the role's `output_schema`."
     )
-    limits: Nested[StepLimits | None] = optional(
-        None, "Deadlines: of the turn, which override the role's, or of the check."
+    isolate: Takes[Isolated | None, Keys | Literal["worktree"] | Isolate | None] = optional(
+        None, "`worktree`, or its keys: ask in a git worktree (elsewhere a copy) of the workspace."
     )
-    isolate: Literal["worktree"] | None = Field(
-        default=None, description="Ask, or walk the called flow, in a git worktree (elsewhere a copy) of the workspace."
-    )
-    merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
-    show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
-    options: Items[Text] = optional((), "What a person chooses from; the choice is `steps.<id>.option`.")
-    fields: Named[VariableName, dict[str, JsonValue]] = optional(
-        {}, "Values that a person gives: a JSON Schema for each; one with a `default` may be left out."
-    )
-    time_limit_seconds: Seconds | None = Field(
-        default=None, description="How long a review waits before its `default` applies."
-    )
-    default: Text | None = Field(
-        default=None,
-        description="The answer after the time limit: `reject`, one of the `options`, or `approve` if all `fields` "
-        "have defaults.",
-    )
-    max_depth: Annotated[int, Field(ge=1, le=50), WHOLE_NUMBER] | None = Field(
-        default=None, description="The bound of a flow that calls itself."
-    )
-    for_each: Takes[Text | list[JsonValue] | None, Sequence[object] | None] = optional(
-        None, "A list, or a template of one: the step runs once per item."
-    )
-    as_: VariableName = Field(default="item", description="The name of the item in templates.")
-    concurrency: Annotated[Annotated[int, Field(ge=1, le=64)] | Text, WHOLE_NUMBER_OR_TEXT] = Field(
-        default=1, description="Items at the same time (a number, or a template of one)."
-    )
-    needs: Text | None = Field(
-        default=None, description="A template of the ids that an item waits for; their results are `needed`."
-    )
-    max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
-        default=None, description="The bound of a `for_each` template, which requires it."
-    )
-    until: Text | None = Field(
-        default=None,
-        description="A condition on the `results` so far that ends the fan-out; the other items are cancelled.",
-    )
-    on_item_error: Literal["stop", "cancel"] = Field(
-        default="stop",
-        description="If an item ends the run: `stop` lets the running ones finish, `cancel` ends them as well.",
-    )
-    retry: Nested[Retry | None] = optional(None, "Tries and pauses after a failure.")
-    on_error: Literal["fail", "skip"] = Field(default="fail", description="`fail` ends the run; `skip` continues.")
-    on_bad: Literal["fail", "continue"] = Field(
-        default="fail",
-        description="What a bad result does that no `when` of `next` reads: `fail` ends the flow with exit 1; "
-        "`continue` is for a step that only measures.",
-    )
-    repeatable: StrictBool = Field(
-        default=True,
-        description="Whether a check that was interrupted may run again; `false` asks a person first (exit code 4).",
-    )
-    set: Named[VariableName, JsonValue] = optional({}, "New values of run variables after the step (templates).")
-    next: Items[RouteSpec] = optional(
-        (), "Where to go: the first entry whose `when` is true, otherwise the following step."
-    )
-    max_visits: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
-        default=None, description="How often the step may run."
-    )
-    state: StateName | None = Field(default=None, description="The run's state from this step on.")
+    limits: Takes[TurnLimits, Keys] = optional(TurnLimits(), "Deadlines, and how often the step may run.")
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
-        """``id`` is only required where nothing else names the step."""
-        reference = super().__get_pydantic_json_schema__(core_schema, handler)
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        reference = super().__get_pydantic_json_schema__(core, handler)
         schema = handler.resolve_ref_schema(reference)
-        schema.pop("required", None)
         one = {"type": "string", "minLength": 1}
-        about = schema["properties"]["ask"]["description"]
         several = {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}
-        schema["properties"]["ask"] = {"description": about, "anyOf": [one, several, NULL]}
-        given = schema["properties"]["id"]
-        schema["properties"]["id"] = {"description": given.pop("description"), "anyOf": [given, NULL]}
-        named = {"required": ["id"], "properties": {"id": {"not": NULL}}}
-        no_name = {"anyOf": [{"const": EVERY_ROLE}, _TEMPLATE, _LIST]}
-        unnamed = {"properties": {"review": NULL, "ask": {"not": no_name}}}
-        schema["anyOf"] = [named, unnamed]
-        schema["allOf"] = [*_beside_asks()]
+        about = schema["properties"]["ask"]["description"]
+        schema["properties"]["ask"] = {"description": about, "anyOf": [one, several]}
+        chosen = {"required": ["roles", "for_each"], **_has(roles={"type": "array", "minItems": 1})}
+        schema["allOf"] = [
+            {"if": _has(ask=_LIST), "then": _has(for_each={"not": {"type": ["array", "string"]}}, roles=NULL)},
+            {"if": _has(ask=_TEMPLATE), "then": chosen, "else": _has(roles={"maxItems": 0})},
+        ]
         return reference
 
-    @model_validator(mode="before")
     @classmethod
-    def _default_id(cls, data: object) -> object:
-        if not isinstance(data, Mapping) or data.get("id") is not None:
-            return data
-        if data.get("ask") == EVERY_ROLE:
+    def _named_by_kind(cls) -> Sequence[dict[str, Any]]:
+        return [_has(ask={"not": {"anyOf": [{"const": EVERY_ROLE}, _TEMPLATE, _LIST]}})]
+
+    @classmethod
+    def _default_id(cls, given: Mapping[str, object]) -> object:
+        if given.get("ask") == EVERY_ROLE:
             raise WrongKey('a step that asks "*" needs an id', "ask")
-        if data.get("review") is not None:
-            raise WrongKey("a review needs an id", "review")
-        return {**data, "id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
+        if isinstance(given.get("ask"), list | tuple):
+            raise WrongKey("a step that asks a list of roles needs an id", "ask")
+        return super()._default_id(given)
 
     @model_validator(mode="before")
     @classmethod
@@ -246,18 +449,21 @@ class StepSpec(Definition):
             return data
         if not asked:
             raise WrongKey("ask: the list is empty; name at least one role", "ask")
-        if data.get("id") is None:
-            raise WrongKey("a step that asks a list of roles needs an id", "ask")
         if not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
             raise WrongKey("ask: a list names each role once", "ask")
-        if stray := [key for key in NOT_BESIDE_LISTS if data.get(key) is not None]:
-            raise WrongKey(f"{stray[0]} does not go with a list of roles", stray[0])
-        names = [*asked]
-        return {"concurrency": len(names), **data, "ask": ROLE_ITEM, "roles": names, "for_each": names}
+        if data.get("roles") is not None:
+            raise WrongKey("roles does not go with a list of roles", "roles")
+        names, given = [*asked], data.get("for_each") or {}
+        if not isinstance(given, Mapping):
+            raise WrongKey("for_each does not go with a list of roles, which gives its items", "for_each")
+        if stray := [key for key in NOT_BESIDE_LISTS if given.get(key) is not None]:
+            raise WrongKey(f"{stray[0]} does not go with a list of roles", "for_each", stray[0])
+        fan_out = {"concurrency": len(names), **given, "items": names}
+        return {**data, "ask": ROLE_ITEM, "roles": names, "for_each": fan_out}
 
     @model_validator(mode="after")
     def _check_roles(self) -> Self:
-        is_template = self.ask is not None and "{{" in self.ask
+        is_template = "{{" in self.ask
         if is_template and not self.roles:
             raise WrongKey("ask: a template needs roles, the list that it chooses from", "ask")
         if self.roles and not is_template:
@@ -266,112 +472,117 @@ class StepSpec(Definition):
             raise WrongKey("ask: a template chooses the role of an item, so it needs for_each", "ask")
         return self
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_ended_keys(cls, given: object) -> object:
-        if isinstance(given, Mapping) and given.get("place") is not None:
-            raise WrongKey(PLACE_ENDED, "place")
-        return given
-
     @model_validator(mode="after")
-    def _check_keys(self) -> Self:
-        kinds = [kind for kind in STEP_KINDS if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            raise WrongKey(f"give exactly one of {', '.join(STEP_KINDS)}", *kinds[1:2])
-        given = self.model_fields_set
-        for kind, keys in STEP_KINDS.items():
-            if stray := sorted(map(self.written_name, given & keys - STEP_KINDS[self.kind])):
-                raise WrongKey(f"{stray[0]} belongs to {kind}", stray[0])
+    def _check_groups(self) -> Self:
+        for key in ("for_each", "isolate"):
+            if self.ask == EVERY_ROLE and getattr(self, key) is not None:
+                raise WrongKey(f'{key} goes with one role, not with "*"', key)
         if self.prompt_replaces and self.prompt is None:
             raise WrongKey("prompt_replaces needs a prompt to send instead", "prompt_replaces")
-        if self.for_each is None and (stray := sorted(map(self.written_name, given & FAN_OUT_KEYS))):
-            raise WrongKey(f"{stray[0]} belongs to for_each", stray[0])
-        return self
-
-    @model_validator(mode="after")
-    def _check_fan_out(self) -> Self:
-        if self.for_each is not None and self.ask == EVERY_ROLE:
-            raise WrongKey('for_each goes with one role, not with "*"', "for_each")
-        if isinstance(self.for_each, str) and self.max_items is None:
-            raise WrongKey("for_each of a template needs max_items: nothing else bounds it", "for_each")
-        if self.until is not None and self.isolate is not None and self.merge != "none":
-            problem = "until with isolate requires merge: none; a check merge merges the result that counts"
-            raise WrongKey(problem, "until")
-        if "merge" in self.model_fields_set and self.isolate is None:
-            raise WrongKey("merge belongs to isolate", "merge")
-        if self.isolate is not None and self.ask == EVERY_ROLE:
-            raise WrongKey('isolate goes with one role, not with "*"', "isolate")
-        if self.on_bad == "continue" and self.review is not None:
-            problem = "on_bad: continue does not go with review: a rejection is for `next` to route on"
-            raise WrongKey(problem, "on_bad")
-        if self.time_limit_seconds is not None and self.default is None:
-            problem = "a review with a time limit needs the default answer that holds then"
-            raise WrongKey(problem, "time_limit_seconds")
-        return self
-
-    @model_validator(mode="after")
-    def _check_limits(self) -> Self:
-        of_turns = {"idle_seconds", "turn_seconds"}
-        if self.limits is not None and self.ask is None and (stray := sorted(self.limits.model_fields_set & of_turns)):
-            raise WrongKey(f"{stray[0]} belongs to ask", "limits", stray[0])
-        return self
-
-    @model_validator(mode="after")
-    def _check_answers(self) -> Self:
-        if len(set(self.options)) < len(self.options):
-            raise WrongKey("options: each must be given once", "options")
-        if taken := sorted(RESERVED_FIELDS & self.fields.keys()):
-            raise WrongKey(f"{taken[0]} is what every answer has; choose another name", "fields", taken[0])
-        known = ("reject", *self.options, *(("approve",) if self.fields and not self.options else ()))
-        if self.default is not None and self.default not in known:
-            raise WrongKey(f"default: give one of {', '.join(known)}", "default")
-        if self.default not in (None, "reject") and (
-            missing := [name for name, schema in self.fields.items() if "default" not in schema]
-        ):
-            raise WrongKey(f"default: {self.default} needs a default of the field {missing[0]}", "default")
+        _check_merge(self)
         return self
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The roles that the step may ask; `EVERY_ROLE` for all of the catalog."""
-        return self.roles or ((self.ask,) if self.ask is not None else ())
+        return self.roles or (self.ask,)
 
     @property
     def asks_at_once(self) -> bool:
-        """Whether each item asks the role that it names."""
-        return self.ask == ROLE_ITEM and self.for_each == [*self.roles]
+        return self.ask == ROLE_ITEM and self.for_each is not None and self.for_each.items == [*self.roles]
 
     @property
     def items_are_roles(self) -> bool:
-        """Whether an item only names the role that it asks, as those of a list of roles."""
-        return self.ask in (ROLE_ITEM, f"{{{{ {self.as_} }}}}")
-
-    def asking(self, role: str) -> Self:
-        """The step of one item, which asks this one of its ``roles``."""
-        return self.model_copy(update={"ask": role, "roles": ()})
-
-    @property
-    def kind(self) -> str:
-        """The key of ``STEP_KINDS`` that is given."""
-        return next(kind for kind in STEP_KINDS if getattr(self, kind) is not None)
+        return self.ask in (ROLE_ITEM, f"{{{{ {self.for_each.as_ if self.for_each is not None else ''} }}}}")
 
 
+class CheckStep(_NoAsk, _NoReview, _NoCall, _NotIsolated, Step):
+    """Run a check."""
+
+    kind: ClassVar[str] = "check"
+
+    check: Text = Field(description="A check to run.")
+    with_: Named[str, JsonValue] = optional({}, "The check's options.")
+    once: StrictBool = Field(
+        default=False, description="It may not be repeated after a kill: a person is asked first (exit code 4)."
+    )
+
+
+class ReviewStep(_NoAsk, _NoCheck, _NoCall, _NotIsolated, Step):
+    """Ask a person."""
+
+    kind: ClassVar[str] = "review"
+    with_: ClassVar[Mapping[str, JsonValue]] = {}
+
+    review: Takes[Annotated[Review, ShortFor("question")], str | Keys | Review] = Field(
+        description="A question to a person (a template), or the keys of one."
+    )
+
+    @classmethod
+    def _named_by_kind(cls) -> Sequence[dict[str, Any]]:
+        return []
+
+    @classmethod
+    def _default_id(cls, given: Mapping[str, object]) -> object:
+        raise WrongKey("a review needs an id", "review")
+
+    @model_validator(mode="after")
+    def _check_allowed(self) -> Self:
+        if self.allow == ("bad",):
+            raise WrongKey("allow: [bad] does not go with review: a rejection is for `next` to route on", "allow")
+        return self
+
+
+class CallStep(_NoAsk, _NoCheck, _NoReview, Step):
+    """Call another flow."""
+
+    kind: ClassVar[str] = "call"
+
+    call: Text = Field(description="A flow to call.")
+    with_: Named[str, JsonValue] = optional({}, "The called flow's inputs.")
+    isolate: Takes[Isolated | None, Keys | Literal["worktree"] | Isolate | None] = optional(
+        None, "`worktree`, or its keys: walk the called flow in a git worktree (elsewhere a copy) of the workspace."
+    )
+    limits: Takes[CallLimits, Keys] = optional(CallLimits(), "Deadlines, and how often and how deep the flow may run.")
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> Self:
+        _check_merge(self)
+        return self
+
+
+StepSpec = AskStep | CheckStep | ReviewStep | CallStep
+STEP_KINDS: dict[str, type[Step]] = {
+    "ask": AskStep,
+    "check": CheckStep,
+    "review": ReviewStep,
+    "call": CallStep,
+}
+"""The keys that say what a step does, exactly one per step."""
+
+
+def _kinds_of(given: Mapping[str, object]) -> list[str]:
+    """The keys of kinds that are given, or else that one is misspelt as."""
+    kinds = [kind for kind in STEP_KINDS if given.get(kind) is not None]
+    return kinds or [kind for key in given for kind in find_nearest(str(key), STEP_KINDS)]
+
+
+def _kind_of(given: object) -> str:
+    """The name of the class that a step is; of any if it has no kind, which that class reports."""
+    if isinstance(given, Step):
+        return STEP_KINDS[given.kind].__name__
+    kinds = _kinds_of(given) if isinstance(given, Mapping) else []
+    return STEP_KINDS[kinds[0] if kinds else "check"].__name__
+
+
+if TYPE_CHECKING:
+    WrittenStep = StepSpec
+else:
+    _TAGGED = (Annotated[each, Tag(each.__name__)] for each in STEP_KINDS.values())
+    WrittenStep = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)]
+"""A step as it is read."""
 _TEMPLATE: dict[str, Any] = {"type": "string", "pattern": r"\{\{"}
 _LIST: dict[str, Any] = {"type": "array"}
 
 
-def _beside_asks() -> Iterator[dict[str, Any]]:
-    """The JSON Schemas of what may be given beside one role, a list of roles, and a template of a role."""
-    of_items = {yaml_key(key): NULL for key in sorted(FAN_OUT_KEYS)}
-    yield {"if": _has(for_each=NULL, ask={"not": _LIST}), "then": _has(**of_items)}
-    yield {"if": _asks(_LIST), "then": _has(**dict.fromkeys(NOT_BESIDE_LISTS, NULL))}
-    chosen = {"required": ["roles", "for_each"], **_has(roles={"type": "array", "minItems": 1}, for_each={"not": NULL})}
-    yield {"if": _asks(_TEMPLATE), "then": chosen, "else": _has(roles={"maxItems": 0})}
-
-
 def _has(**properties: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"properties": properties}
-
-
-def _asks(shape: dict[str, Any]) -> dict[str, Any]:
-    return {"required": ["ask"], **_has(ask=shape)}

@@ -16,7 +16,7 @@ from codex_multi_role.flow.answer_requirements import told
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.references import unused_roles
 from codex_multi_role.flow.result_reads import routes_on_result, uses_cycles
-from codex_multi_role.flow.routing import continues, ends
+from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
 from codex_multi_role.lifecycle.team_loading import CheckedTeam
@@ -123,17 +123,17 @@ def _if_wrong(step: StepSpec) -> str:
 def _if_failed(step: StepSpec) -> str:
     if step.review is not None:
         return ""
-    whose = "a failed item" if step.for_each is not None else "a failure"
-    return f"{whose} {'is skipped' if step.on_error == 'skip' else 'ends the run with exit 3'}"
+    whose, allow = ("a failure", step.allow) if step.for_each is None else ("a failed item", step.for_each.allow)
+    return f"{whose} {'is skipped' if 'failed' in allow else 'ends the run with exit 3'}"
 
 
 def _if_bad(step: StepSpec, what_is_bad: str) -> str:
-    if step.for_each is not None and step.on_error == "skip":
+    if step.for_each is not None and step.for_each.allow:
         what_is_bad = "no good item"
     if not what_is_bad:
         return ""
     bad = f"a bad result ({what_is_bad})"
-    if continues(step):
+    if "bad" in step.allow:
         return f"{bad} does not count"
     if routes_on_result(step):
         return f"with {bad}, next decides; if no entry is taken, the flow ends with exit 1"
@@ -209,7 +209,7 @@ def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:
     steps = steps_below(flows, name)
-    if any(step.review is not None and step.time_limit_seconds is None for step in steps):
+    if any(step.review is not None and step.review.after is None for step in steps):
         yield "plus the time until a person answers each review"
 
 

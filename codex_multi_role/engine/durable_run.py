@@ -217,7 +217,7 @@ def _problem(run: RunResources, unit: Unit, ending: Ending) -> str:
     stopping = CancellationToken()
     progress, baseline = replace(run.progress, stopping=stopping), run.services.baseline.stopped()
     services = replace(run.services, ask_person=None, baseline=baseline)
-    seconds = unit.step.limits.seconds if unit.step.limits is not None else None
+    seconds = unit.step.limits.seconds
     try:
         with stopped_after(seconds, stopping.set):
             return check_step(replace(run, progress=progress, services=services), unit).bad

@@ -10,6 +10,7 @@ from typing import Any
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.step_spec import ForEach
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
@@ -37,13 +38,14 @@ class FanOut:
         self,
         scope: Scope,
         step: StepSpec,
+        fan_out: ForEach,
         key: str,
         place: Place,
         unit: UnitMaker,
         records: Callable[[int], int],
     ) -> None:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
-        self._place = place
+        self._place, self._where, self._fan_out = place, place / "for_each", fan_out
         self._roles: list[str] = []
         self._outcomes: dict[int, StepOutcome] = {}
         self._cancelled: set[int] = set()
@@ -51,7 +53,7 @@ class FanOut:
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         """The available outcomes in item order, merged if all ended, and the first failure."""
-        step, scope = self._step, self._scope
+        step, fan_out, scope = self._step, self._fan_out, self._scope
         with scope.ids.record(f"{step.id}: reserve") as visit:
             if visit.is_due:
                 visit.result = self._reserve()
@@ -59,12 +61,12 @@ class FanOut:
         if problem := reserved.get("problem"):  # of an earlier version, which recorded it as a result
             raise RunHalted(ending_for(DefinitionError(problem)))
         context = self._context_with(reserved["cycles"])
-        values, concurrency = items_of(step, context, self._place)
-        needs = needs_of(step, values, context, self._place)
-        seen = [{**context, step.as_: each, "item": each, "index": index} for index, each in enumerate(values)]
+        values, concurrency = items_of(fan_out, context, self._where)
+        needs = needs_of(fan_out, values, context, self._where)
+        seen = [{**context, fan_out.as_: each, "item": each, "index": index} for index, each in enumerate(values)]
         steps = [self._step_of_item(each) for each in seen]
         self._roles = [(each.ask or "") if step.roles and not each.roles else "" for each in steps]
-        decision = scope.ids.decision(f"{step.id}: until") if step.until is not None else None
+        decision = scope.ids.decision(f"{step.id}: until") if fan_out.until is not None else None
         decided = decision.find() if decision is not None else None
         self._cancelled = set(decided["cancelled"]) if decided is not None else set()
         items = self._items(values, reserved, steps, seen)
@@ -72,13 +74,13 @@ class FanOut:
 
         def work(item: FanOutItem) -> StepOutcome:
             own = dict(seen[item.index])
-            if step.needs is not None:
+            if fan_out.needs is not None:
                 own[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
             failed = [str(values[other]["id"]) for other in needs[item.index] if not self._suffices(other)]
             unit = self._unit(step, item.key, own, scopes[item.index])
             peers = min(concurrency, len(values))
             unit = replace(unit, step=steps[item.index], set_state=item.states.become, peers=peers)
-            unit = replace(unit, tolerate=unit.tolerate or step.until is not None)
+            unit = replace(unit, tolerate=unit.tolerate or fan_out.until is not None)
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
 
         def is_last(_: StepOutcome) -> bool:
@@ -102,7 +104,7 @@ class FanOut:
             return True
         ended = sorted(self._outcomes)
         results = [seen_item(index, self._outcomes[index], self._roles[index]) for index in ended]
-        if not _holds(self._step, context, results, self._place)[0]:
+        if not _holds(self._fan_out, context, results, self._where)[0]:
             return False
         self._cancelled = {item.index for item in items} - {*ended}
         decision.record({"cancelled": sorted(self._cancelled)})
@@ -132,7 +134,7 @@ class FanOut:
         except RunHalted as halt:
             if item.index in self._cancelled:
                 return _not_needed()
-            if self._step.on_item_error == "cancel" and halt.ending.status == RunStatus.FAILED:
+            if self._fan_out.on_failure == "cancel" and halt.ending.status == RunStatus.FAILED:
                 if self._scope.ids.keeps_failures and halt.ending.is_of_step:
                     self._cancel_rest(items)
                     raise
@@ -150,7 +152,7 @@ class FanOut:
     def _suffices(self, index: int) -> bool:
         """Whether items that need this one can start."""
         outcome = self._outcomes[index]
-        return outcome.is_good or (not outcome.error and self._step.on_bad == "continue")
+        return outcome.is_good or (not outcome.error and "bad" in self._step.allow)
 
     def _reserve(self) -> Json:
         """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
@@ -163,10 +165,10 @@ class FanOut:
         results = ItemResults(self._scope.run.services.folder.path, given=True)
         context = state.context()
         try:
-            values, _ = items_of(self._step, context, self._place)
-            needs_of(self._step, values, context, self._place)
+            values, _ = items_of(self._fan_out, context, self._where)
+            needs_of(self._fan_out, values, context, self._where)
         except DefinitionError as error:
-            raise step_failure(error, self._key, context, self._place, self._step.for_each) from error
+            raise step_failure(error, self._key, context, self._place, self._fan_out.items) from error
         found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
         given = {index: outcome for index, outcome in found.items() if outcome is not None}
         return {"size": self._records(state.cycles), "cycles": state.cycles, "given": given}
@@ -233,7 +235,7 @@ class FanOut:
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
             if merged[-1].lost:
                 item.fail(merged[-1].error)
-                if step.on_error != "skip":
+                if "failed" not in self._fan_out.allow:
                     failure = failure or merge_failure(run, step, item.key, merged[-1])
         return merged, failure
 
@@ -243,18 +245,20 @@ class FanOut:
         output: Json = {"results": results, "failed": sum(each["status"] == "failed" for each in results)}
         if self._step.asks_at_once:
             output["by_role"] = dict(zip(self._step.roles, results, strict=True))
-        if self._step.until is None:
+        if self._fan_out.until is None:
             errors = [outcome.error for outcome in outcomes if outcome.error and not outcome.skipped]
             return output, errors[0] if errors else "", self._why_bad(outcomes)
         counted = [each for index, each in enumerate(results) if index not in self._cancelled]
-        met, why_not = _holds(self._step, self._scope.state.context(), counted, self._place)
+        met, why_not = _holds(self._fan_out, self._scope.state.context(), counted, self._where)
         return {**output, "met": met}, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
 
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
-        """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
-        counted = [each.bad or (each.error if self._step.on_error == "skip" else "") for each in outcomes]
+        """One end of an item that is not allowed is enough; if it is allowed, one good item is enough to be good."""
+        allowed = self._fan_out.allow
+        counted = [each.bad or (each.error if allowed else "") for each in outcomes]
         bad = [f"{self._key}.{index}: {why}" for index, why in enumerate(counted) if why]
-        if not bad or (self._step.on_error == "skip" and len(bad) < len(outcomes)):
+        is_allowed = bool(allowed) and ("bad" in allowed or not any(each.bad for each in outcomes))
+        if not bad or (is_allowed and len(bad) < len(outcomes)):
             return ""
         return f"bad items: {len(bad)} of {len(outcomes)}, first {bad[0]}"
 
@@ -267,7 +271,7 @@ def _not_needed() -> StepOutcome:
     return StepOutcome({}, NOT_NEEDED, skipped=True)
 
 
-def _holds(step: StepSpec, context: Json, results: Sequence[Json], place: Place) -> tuple[bool, str]:
+def _holds(fan_out: ForEach, context: Json, results: Sequence[Json], place: Place) -> tuple[bool, str]:
     """Whether ``until`` holds; otherwise why it cannot be evaluated, such as for results without a field that it reads.
 
     A failed item has no answer, so if the condition needs one, it is about the others.
@@ -275,7 +279,7 @@ def _holds(step: StepSpec, context: Json, results: Sequence[Json], place: Place)
     problem = ""
     for counted in (results, [each for each in results if each["status"] == "done"]):
         try:
-            return evaluate(step.until or "", {**context, "results": counted}, place / "until"), ""
+            return evaluate(fan_out.until or "", {**context, "results": counted}, place / "until"), ""
         except DefinitionError as error:
             problem = str(error)
     return False, problem

@@ -17,6 +17,7 @@ from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited, round_within
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, Ending, ExitCode, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
+from codex_multi_role.flow.conditions import depth_of
 from codex_multi_role.flow.fan_out_items import title_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -130,7 +131,8 @@ class FlowWalk:
         if step.ask == EVERY_ROLE:
             work = EveryRole(own, step, partial(round_within, own, scope.run, step))
         elif step.for_each is not None:
-            work = FanOut(scope, step, key, self._place(step), self._unit, partial(self._records, step))
+            records = partial(self._records, step)
+            work = FanOut(scope, step, step.for_each, key, self._place(step), self._unit, records)
         else:
             work = _One(scope, own, self._unit(step, key, self.state.context(), own))
         outcomes, failure = work.outcomes()
@@ -156,7 +158,7 @@ class FlowWalk:
             record=scope.ids.record,
             ask_role=partial(scope.asker.ask_for, self.state),
             call_flow=partial(self._call, scope),
-            tolerate=step.on_error == "skip",
+            tolerate="failed" in (step.allow if step.for_each is None else step.for_each.allow),
         )
         return scope.observe(unit)
 
@@ -168,7 +170,7 @@ class FlowWalk:
         """
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
-            problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
+            problem = f"{unit.where}: {name} calls itself deeper than {depth_of(unit.step)} levels"
             if unit.tolerate:
                 return StepOutcome({}, problem)
             raise RunHalted(ending_for(RoleFailed(problem, "too_deep")))

@@ -18,7 +18,7 @@ from codex_multi_role.steps.carry_out import carry_out
 
 
 def has_limit(step: StepSpec) -> bool:
-    return step.limits is not None and step.limits.seconds is not None
+    return step.limits.seconds is not None
 
 
 @contextmanager
@@ -43,7 +43,7 @@ class StepLimit:
     """
 
     def __init__(self, step: StepSpec, run: RunResources, ids: JournalSlots) -> None:
-        self._seconds = step.limits.seconds if step.limits is not None else None
+        self._seconds = step.limits.seconds
         self._run = run
         self._keeps_failures = ids.keeps_failures
         self._decision = ids.decision(f"{step.id}: limit") if self._seconds else None

@@ -16,6 +16,7 @@ from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfItem
+from codex_multi_role.catalog.step_spec import TEMPLATES
 from codex_multi_role.catalog.templates import evaluate, render_text
 from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -23,7 +24,6 @@ from codex_multi_role.flow.answer_requirements import Contract, lacking, misused
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
 from codex_multi_role.flow.result_reads import routes_on_result
-from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import StepState, new_state, shown_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -141,7 +141,7 @@ class _Way:
 
     def _enter(self, step: StepSpec) -> Problem:
         visits = self.context["steps"][step.id]["visits"]
-        is_used_up = step.max_visits is not None and visits >= step.max_visits
+        is_used_up = step.limits.visits is not None and visits >= step.limits.visits
         if step.id in self.visited or is_used_up or next(self.budget, None) is None:
             return None
         steps = {**self.context["steps"], step.id: _left(step, visits + 1)}
@@ -156,25 +156,25 @@ class _Way:
         """What fails when the step is filled in."""
         if step.for_each is None:
             return self._unit(step, self.context)
-        place = self._place(step)
-        listed = tries(partial(render, step.for_each, self.context, place / "for_each"))
+        fan_out, place = step.for_each, self._place(step) / "for_each"
+        listed = tries(partial(render, fan_out.items, self.context, place / "items"))
         if listed.only is None or isinstance(listed.only, UnknownValue):
             return _problem(step, listed.failure)
-        failure = tries(partial(items_of, step, self.context, place)).failure
-        failure = failure or tries(partial(needs_of, step, listed.only, self.context, place)).failure
+        failure = tries(partial(items_of, fan_out, self.context, place)).failure
+        failure = failure or tries(partial(needs_of, fan_out, listed.only, self.context, place)).failure
         if failure is not None:
             return step, failure
         items = (
-            {**self.context, step.as_: item, "item": item, "index": index, NEEDED: UnknownValue(NEEDED)}
+            {**self.context, fan_out.as_: item, "item": item, "index": index, NEEDED: UnknownValue(NEEDED)}
             for index, item in enumerate(listed.only[:MAX_ITEMS])
         )
         return next(filter(None, (self._unit(step, item) for item in items)), None)
 
     def _unit(self, step: StepSpec, context: Json) -> Problem:
         place = self._place(step)
-        texts = ((key, getattr(step, key)) for key in ("prompt", "review", "show"))
+        texts = ((key, step.template(key)) for key in ("prompt", "review", "show"))
         filled: list[Tries[Any]] = [
-            tries(partial(render if key == "show" else render_text, text, context, place / key))
+            tries(partial(render if key == "show" else render_text, text, context, place / TEMPLATES[key]))
             for key, text in texts
             if text is not None
         ]
@@ -205,7 +205,7 @@ class _Way:
 
     def back_in(self, caller: FlowSpec, call: StepSpec, end: RouteSpec) -> Problem:
         """What fails in the calling flow after this way's end."""
-        if end.exit and not (routes_on_result(call) or continues(call)):
+        if end.exit and not (routes_on_result(call) or "bad" in call.allow):
             return None
         own = {name: each for name, each in self.context["steps"].items() if self.flow.shows(name)}
         result = {"outcome": UnknownValue("outcome"), "exit_code": end.exit or 0, "vars": self.context["vars"]}
@@ -248,7 +248,7 @@ def _seen(flow: FlowSpec, step: StepSpec, role: str, context: Mapping[str, Any],
     ``context``: of its templates, or of those of its item.
     """
     visits = context["steps"][step.id]["visits"]
-    if step.for_each is None:
+    if (fan_out := step.for_each) is None:
         if isinstance(answer, UnknownValue):
             return with_fields(answer, {"visits": visits, "status": "done", "error": ""})
         return StepState(step.ask is not None, visits, "done", output=answer).seen()
@@ -260,7 +260,8 @@ def _seen(flow: FlowSpec, step: StepSpec, role: str, context: Mapping[str, Any],
         item: object = with_fields(answer, own)
     else:
         item = shown_item(answer, own, is_answer=step.ask is not None, bad=False)
-    listed = tries(lambda: items_of(step, context, step_place(flow, flow.steps.index(step)))[0]).only
+    place = step_place(flow, flow.steps.index(step)) / "for_each"
+    listed = tries(lambda: items_of(fan_out, context, place)[0]).only
     others = [UnknownValue(f"results[{number}]") for number in range(len(listed or [item]))]
     results = [*others[:index], item, *others[index + 1 :]]
     by_role = UnknownValue("by_role", {role: item})

@@ -16,6 +16,7 @@ from codex_multi_role.catalog.flow_spec import reached, step_place, steps_below,
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import (
     Meanings,
+    depth_of,
     known_inputs,
     known_truth,
     limits_in,
@@ -77,7 +78,7 @@ class WalkBound:
 
     ``unit_records``: by step ID, the most journal steps of the step, or of one item of its fan-out; a step that the
     inputs rule out is missing. ``called``: by step ID, the walk that the step's call starts; missing if its
-    ``max_depth`` is reached and nothing is started.
+    ``limits.depth`` is reached and nothing is started.
     """
 
     effort: Effort
@@ -140,7 +141,7 @@ class _Walks:
         self._flows = flows
         self._catalog = catalog
         self._terms = terms
-        self._counted = {step.call for flow in flows.values() for step in flow.steps if step.call and step.max_depth}
+        self._counted = {step.call for flow in flows.values() for step in flow.steps if step.call and depth_of(step)}
         self._found: dict[object, WalkBound] = {}
 
     def bound(self, name: str, inputs: Mapping[str, object], callers: Sequence[str], place: Place | None) -> WalkBound:
@@ -150,7 +151,7 @@ class _Walks:
         situation = (name, repr(sorted(inputs.items())), repr(depths))
         if situation not in self._found:
             if place and (len(call_stack) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS):
-                raise place.error("the calls go too deep to be counted", "Lower max_depth.")
+                raise place.error("the calls go too deep to be counted", "Lower limits.depth.")
             self._found[situation] = self._bound(self._flows[name], inputs, call_stack, place)
         return self._found[situation]
 
@@ -190,7 +191,7 @@ def _records_of_unit(step: StepSpec, unit: Effort, place: Place) -> int:
     if step.for_each is not None and unit.records > MOST_RECORDS_OF_AN_ITEM:
         raise place.error(
             f"an item may record {unit.records:,} steps, {MOST_RECORDS_OF_AN_ITEM:,} are the most",
-            "Bound the called flow more tightly: cycles, max_visits, max_items, max_depth.",
+            "Bound the called flow more tightly: cycles, limits.visits, max_items, limits.depth.",
         )
     return unit.records
 
@@ -199,7 +200,7 @@ def _within_reason(effort: Effort, flow: FlowSpec) -> Effort:
     if effort.records > MOST_RECORDS:
         raise Place(flow.source, ("steps",)).error(
             f"a run may need more than {MOST_RECORDS:,} recorded steps",
-            "Lower max_items, max_depth, max_visits or attempts.",
+            "Lower max_items, limits.depth, limits.visits or attempts.",
         )
     return effort
 
@@ -298,8 +299,8 @@ def _possible(routes: Sequence[RouteSpec], meanings: Meanings) -> list[RouteSpec
 
 
 def _own_limit(step: StepSpec, routes: Sequence[RouteSpec], meanings: Meanings) -> float:
-    """``max_visits``, or the visit at which an ``end`` is certain, because no ``to`` precedes it."""
-    limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
+    """``limits.visits``, or the visit at which an ``end`` is certain, because no ``to`` precedes it."""
+    limits: list[float] = [math.inf if step.limits.visits is None else step.limits.visits]
     for route in takewhile(lambda each: each.to is None, routes):
         limits += limits_in(route.when, "or", {"gteq", "gt", "eq"}, step.id, meanings)
     return min(limits)
@@ -326,7 +327,7 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
     condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
     return place.error(
         message,
-        f'Add `max_visits: N` to {named[0]}, or guard every way back to it with `when: "{condition}"`. '
+        f'Add `limits: {{visits: N}}` to {named[0]}, or guard every way back to it with `when: "{condition}"`. '
         "N is a number, cycles, or an input that has a value.",
     )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import whole_expression
 from codex_multi_role.catalog.flow_spec import ways_out, with_called
+from codex_multi_role.catalog.step_spec import ForEach
+from codex_multi_role.flow.conditions import depth_of
 from codex_multi_role.flow.routing import End, ends, visits_used_up
 
 NEXT, AHEAD, BACK, OUT = "next", "ahead", "back", "out"
@@ -72,7 +74,7 @@ def chart_of(flow: FlowSpec) -> Chart:
 def _arrows(flow: FlowSpec, index: int, places: Mapping[str, int]) -> Iterator[Arrow]:
     routes = ways_out(flow, index)
     if (used_up := visits_used_up(flow.steps[index])) is not None:
-        yield Arrow(f"visit {(flow.steps[index].max_visits or 0) + 1}", used_up, OUT)
+        yield Arrow(f"visit {(flow.steps[index].limits.visits or 0) + 1}", used_up, OUT)
     for route in routes:
         label = one_line(route.when) if route.when is not None else "otherwise" if len(routes) > 1 else ""
         if route.to is None:
@@ -92,32 +94,31 @@ def step_words(step: StepSpec) -> str:
             return f"ask one of {', '.join(step.roles)}"
         return "ask every role" if step.ask == EVERY_ROLE else f"ask {', '.join(step.asked)}"
     if step.review is not None:
-        return f"review: {one_line(step.review)}"
+        return f"review: {one_line(step.review.question)}"
     return f"{step.kind} {one_line(str(getattr(step, step.kind)))}"
 
 
 def step_notes(step: StepSpec) -> Iterator[str]:
     """What modifies the step: fan-out, isolation, retries, limits, variables."""
-    if step.asks_at_once:
-        yield "at once" if step.concurrency == len(step.roles) else f"{step.concurrency} at a time"
-    elif step.for_each is not None:
-        yield _fan_out(step)
-    if step.until is not None:
-        yield f"until {one_line(step.until)}"
-    if step.needs is not None:
-        yield "each after the items it depends on"
+    if (fan_out := step.for_each) is not None:
+        at_once = "at once" if fan_out.concurrency == len(step.roles) else f"{fan_out.concurrency} at a time"
+        yield at_once if step.asks_at_once else _fan_out(fan_out)
+        if fan_out.until is not None:
+            yield f"until {one_line(fan_out.until)}"
+        if fan_out.needs is not None:
+            yield "each after the items it depends on"
     if step.isolate is not None:
-        yield f"in a {step.isolate} of its own"
+        yield "in a worktree of its own"
     if step.retry is not None:
         yield f"up to {step.retry.attempts} tries"
-    if step.on_error == "skip":
+    if "failed" in (step.allow if fan_out is None else fan_out.allow):
         yield "a failure does not end the run"
-    if step.time_limit_seconds is not None:
-        yield f"{step.default} after {step.time_limit_seconds:g} s"
-    if step.max_depth is not None:
-        yield f"at most {step.max_depth} deep"
-    if step.max_visits is not None:
-        yield f"at most {step.max_visits} visits"
+    if step.review is not None and (after := step.review.after) is not None:
+        yield f"{after.answer} after {after.seconds:g} s"
+    if (depth := depth_of(step)) is not None:
+        yield f"at most {depth} deep"
+    if step.limits.visits is not None:
+        yield f"at most {step.limits.visits} visits"
     if step.set:
         yield f"sets {', '.join(step.set)}"
 
@@ -132,13 +133,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _fan_out(step: StepSpec) -> str:
-    if isinstance(step.for_each, list):
-        items = f"{len(step.for_each)} item{'s'[len(step.for_each) == 1 :]}"
+def _fan_out(fan_out: ForEach) -> str:
+    if isinstance(fan_out.items, list):
+        items = f"{len(fan_out.items)} item{'s'[len(fan_out.items) == 1 :]}"
     else:
-        items = f"{_bare(step.for_each or '')}, {step.max_items} at most"
-    at_once = "one" if step.concurrency == 1 else _bare(str(step.concurrency))
-    return f"for each {step.as_} of {items}, {at_once} at a time"
+        items = f"{_bare(fan_out.items)}, {fan_out.max_items} at most"
+    at_once = "one" if fan_out.concurrency == 1 else _bare(str(fan_out.concurrency))
+    return f"for each {fan_out.as_} of {items}, {at_once} at a time"
 
 
 def _bare(text: str) -> str:

@@ -163,9 +163,15 @@ def _comparisons(when: str | None, joined_by: Literal["and", "or"]) -> Iterator[
 def may_call(step: StepSpec, call_stack: Sequence[str]) -> bool:
     """Whether the ``call`` of ``step`` is carried out while the flows ``call_stack`` run, the caller included.
 
-    ``max_depth``: how often a flow may run within a run of itself. Its first run has depth 0.
+    ``depth``: how often a flow may run within a run of itself. Its first run has depth 0.
     """
-    return step.max_depth is None or list(call_stack).count(step.call or "") <= step.max_depth
+    depth = depth_of(step)
+    return depth is None or list(call_stack).count(step.call or "") <= depth
+
+
+def depth_of(step: StepSpec) -> int | None:
+    """How often the flow that the step calls may run within itself; None without a bound, or without a call."""
+    return step.limits.depth if step.call is not None else None
 
 
 def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: Place) -> dict[str, Any]:

@@ -62,8 +62,8 @@ def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog
 def _written(flow: FlowSpec, index: int, catalog: RoleSpecCatalog) -> Iterator[tuple[str, Schema, Place]]:
     """The schemas of the answers in a step, with the role that answers, and where each is written."""
     step, place = flow.steps[index], step_place(flow, index)
-    if step.fields:
-        yield "", {"properties": step.fields}, place / "fields"
+    if step.review is not None and step.review.fields:
+        yield "", {"properties": step.review.fields}, place / "review" / "fields"
     roles = {role.name: (number, role) for number, role in enumerate(catalog.roles)}
     for name in step.asked:
         if step.reply is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog.step_spec import ForEach
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 from codex_multi_role.reading.places import Place
@@ -145,14 +146,14 @@ class StepEfforts:
         """One visit of the step, including all items of its fan-out."""
         items, whole = 1, unit
         if step.for_each is not None:
-            items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
-            whole = unit.fanned_out(items, self._at_once(step, place))
-            if step.needs is not None:  # each may wait for the one before
+            items = step.for_each.most_items
+            whole = unit.fanned_out(items, self._at_once(step.for_each, place / "for_each"))
+            if step.for_each.needs is not None:  # each may wait for the one before
                 whole = replace(whole, seconds=unit.seconds * items)
             if step.asks_at_once:
                 whole = replace(whole, fan_out=Counter(step.roles))
         merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
-        decisions = 1 if step.until is not None else 0
+        decisions = 1 if step.for_each is not None and step.for_each.until is not None else 0
         return whole.then(Effort(records=merges + decisions + SPARE_STEPS_PER_VISIT))
 
     def _once(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
@@ -160,20 +161,20 @@ class StepEfforts:
             return _either([self._once(step.asking(role), called, place) for role in step.roles])
         if step.ask is not None:
             roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
-            seconds = float(sum(self._ask_seconds(step, role) for role in roles))
+            seconds = float(sum(self._ask_seconds(step.limits.turn_seconds, role) for role in roles))
             continued = sum(role.max_steps for role in roles)
             turns = Effort(len(roles), continued, own=frozenset(role.name for role in roles))
             return turns.then(_alone(seconds, sum(map(steps_per_ask, roles))))
         if step.check is not None:
             return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
         if step.review is not None:
-            return _alone(step.time_limit_seconds or 0.0, STEPS_PER_REVIEW)
+            return _alone(step.review.after.seconds if step.review.after is not None else 0.0, STEPS_PER_REVIEW)
         own = STEPS_PER_COPY if step.isolate else 0
         return (called or Effort()).then(Effort(records=own))
 
-    def _ask_seconds(self, step: StepSpec, role: RoleSpec) -> float:
+    def _ask_seconds(self, limit: float | None, role: RoleSpec) -> float:
         """Each prompt, also of a repair turn, is sent the maximum number of times; then the tests run."""
-        turn = (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
+        turn = limit or role.limits.turn_seconds
         tests = self._terms.test_seconds if role.may_change_workspace else 0.0
         return (1 + role.max_steps + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
 
@@ -185,9 +186,9 @@ class StepEfforts:
         except UsageError as error:
             raise (place / "check").error(str(error), error.hint) from error
 
-    def _at_once(self, step: StepSpec, place: Place) -> int | None:
+    def _at_once(self, fan_out: ForEach, place: Place) -> int | None:
         """``concurrency``; None if unknown. Raises `DefinitionError` for a known value that is invalid."""
-        known = known_value(step.concurrency, self._meanings)
+        known = known_value(fan_out.concurrency, self._meanings)
         if known is UNKNOWN:
             return None
         if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
@@ -197,7 +198,7 @@ class StepEfforts:
 
 def _within(step: StepSpec, effort: Effort) -> Effort:
     """The effort of a unit, which its limit ends."""
-    seconds = step.limits.seconds if step.limits is not None else None
+    seconds = step.limits.seconds
     if seconds is None:
         return effort
     return replace(effort, seconds=min(effort.seconds, seconds), records=effort.records + STEPS_PER_LIMIT)

@@ -11,6 +11,7 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.step_spec import ForEach
 from codex_multi_role.catalog.templates import render_text, template_failed
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
@@ -25,19 +26,19 @@ TITLE_WORDS = 10
 SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")
 
 
-def items_of(step: StepSpec, context: Mapping[str, Any], place: Place) -> tuple[list[Any], int]:
-    """The items of a fan-out and how many run at once. Raises `TemplateFailed` for an invalid list or concurrency."""
-    items = render(step.for_each, context, place / "for_each")
+def items_of(fan_out: ForEach, context: Mapping[str, Any], place: Place) -> tuple[list[Any], int]:
+    """The items of the fan-out at ``place``, and how many run at once. Raises `TemplateFailed` for invalid ones."""
+    items = render(fan_out.items, context, place / "items")
     if not isinstance(items, list):
         problem = f"must be a list, not {ValueType.of_constant(items).kinds_in_words}"
-        raise template_failed(place / "for_each", problem, step.for_each, context)
-    if step.max_items is not None and len(items) > step.max_items:
-        problem = f"{len(items)} items, max_items is {step.max_items}"
-        raise template_failed(place / "for_each", problem, step.for_each, context)
-    concurrency = render(step.concurrency, context, place / "concurrency")
+        raise template_failed(place / "items", problem, fan_out.items, context)
+    if fan_out.max_items is not None and len(items) > fan_out.max_items:
+        problem = f"{len(items)} items, max_items is {fan_out.max_items}"
+        raise template_failed(place / "items", problem, fan_out.items, context)
+    concurrency = render(fan_out.concurrency, context, place / "concurrency")
     if not isinstance(concurrency, int) or not 1 <= concurrency <= MOST_AT_ONCE:
         problem = f"must be a number from 1 to {MOST_AT_ONCE}, not {concurrency!r}"
-        raise template_failed(place / "concurrency", problem, step.concurrency, context)
+        raise template_failed(place / "concurrency", problem, fan_out.concurrency, context)
     return items, concurrency
 
 
@@ -61,28 +62,28 @@ def title_of(step: StepSpec, context: Mapping[str, Any], item: object = None) ->
     return " ".join(words) if len(words) <= TITLE_WORDS else f"{' '.join(words[:TITLE_WORDS])} …"
 
 
-def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], place: Place) -> list[list[int]]:
+def needs_of(fan_out: ForEach, items: Sequence[Any], context: Mapping[str, Any], place: Place) -> list[list[int]]:
     """For each item, the indices of those it waits for.
 
     Raises `TemplateFailed` for items without a unique ``id``, an unknown id, and a cycle.
     """
-    if step.needs is None:
+    if fan_out.needs is None:
         return [[] for _ in items]
     where = place / "needs"
     try:
-        return _needs(step, items, context, where)
+        return _needs(fan_out, items, context, where)
     except ValueError as problem:
-        raise template_failed(where, str(problem), step.for_each, context) from problem
+        raise template_failed(where, str(problem), fan_out.items, context) from problem
 
 
-def _needs(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], where: Place) -> list[list[int]]:
+def _needs(fan_out: ForEach, items: Sequence[Any], context: Mapping[str, Any], where: Place) -> list[list[int]]:
     """As `needs_of`. Raises `ValueError` for items that do not fit together."""
     ids = [str(item.get("id")) if isinstance(item, Mapping) and "id" in item else "" for item in items]
     if "" in ids or len(set(ids)) < len(ids):
         raise ValueError(f"every item must have a unique id, but the ids are: {', '.join(ids)}")
     needs = []
     for index, item in enumerate(items):
-        named = render(step.needs, {**context, step.as_: item, "item": item, "index": index}, where)
+        named = render(fan_out.needs, {**context, fan_out.as_: item, "item": item, "index": index}, where)
         if not isinstance(named, list) or not {*map(str, named)} <= {*ids}:
             raise ValueError(f"{ids[index]} needs {named!r}: must be a list of item ids")
         needs.append([ids.index(str(name)) for name in named])
@@ -110,7 +111,8 @@ def content_of_item(step: StepSpec, item: object) -> Json | None:
 
     It may only name the role, or be for a called flow, whose asks start from its inputs.
     """
-    return None if step.call is not None or step.items_are_roles else {step.as_: item}
+    is_given = step.call is None and not step.items_are_roles
+    return {step.for_each.as_: item} if is_given and step.for_each is not None else None
 
 
 def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> tuple[str, int]:
@@ -128,8 +130,9 @@ def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> t
         return (step.ask, 1) if step.ask else ("", 0)
     context = {**state.context(), "cycle": 1}
     try:
-        items, concurrency = items_of(step, context, step_place(flow, 0))
-        needs = needs_of(step, items, context, step_place(flow, 0))
+        place = step_place(flow, 0) / "for_each"
+        items, concurrency = items_of(step.for_each, context, place)
+        needs = needs_of(step.for_each, items, context, place)
     except DefinitionError:
         return "", 0
     return step.ask, min(concurrency, needs.count([]))

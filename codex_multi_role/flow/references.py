@@ -11,8 +11,13 @@ from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES, check_steps
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.catalog.step_spec import (
+    EVERY_ROLE,
+    TEMPLATES,
+    StepSpec,
+)
 from codex_multi_role.errors import UsageError
+from codex_multi_role.flow.conditions import depth_of
 from codex_multi_role.flow.template_types import check_expression, check_template
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
@@ -28,9 +33,7 @@ from codex_multi_role.reading.value_types import (
 )
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
-_STEP_TEMPLATES = ("for_each", "concurrency", "set")
-_ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "title", "with_")
-_WANTED = {"for_each": LIST, "needs": LIST, "concurrency": NUMBER}
+_WANTED = {"items": LIST, "needs": LIST, "concurrency": NUMBER}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
 """What the checks at the end of a run see besides."""
@@ -71,8 +74,8 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
         with problems.collected():
             if step.reply is not None:
                 check_schema(step.reply, place / "reply")
-            for name, schema in step.fields.items():
-                _check_field(schema, place / "fields" / name)
+            for name, schema in step.review.fields.items() if step.review is not None else ():
+                _check_field(schema, place / "review" / "fields" / name)
         with problems.collected():
             for role in step.asked:
                 if role not in (EVERY_ROLE, *roles):
@@ -102,8 +105,10 @@ def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes)
 
 def item_types(step: StepSpec, types: Fields) -> Fields:
     """The same for the templates that are rendered once per item of the step's fan-out, if it has one."""
-    own = {} if step.for_each is None else dict.fromkeys((*ITEM_NAMES, step.as_), ANY)
-    return {**types, **own, **({} if step.needs is None else {NEEDED: ANY})}
+    if step.for_each is None:
+        return types
+    own = (*ITEM_NAMES, step.for_each.as_, *([NEEDED] if step.for_each.needs is not None else []))
+    return {**types, **dict.fromkeys(own, ANY)}
 
 
 def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:
@@ -137,15 +142,23 @@ def _check_field(schema: object, place: Place) -> None:
 def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Problems) -> None:
     """A ``when`` is evaluated after the whole step: it knows the results, but no single item."""
     per_item = item_types(step, types)
-    of_needs = {name: known for name, known in per_item.items() if name != NEEDED}
-    checked: list[tuple[str, Fields]] = [("needs", of_needs), *((key, types) for key in _STEP_TEMPLATES)]
-    for key, known in (*checked, *((key, per_item) for key in _ITEM_TEMPLATES)):
+    checked = [
+        (step.set, place / "set", types),
+        (step.ask, place / "ask", per_item),
+        (step.title, place / "title", per_item),
+    ]
+    checked += [(step.template(name), place / path, per_item) for name, path in TEMPLATES.items()]
+    if (fan_out := step.for_each) is not None:
+        of_needs = {name: known for name, known in per_item.items() if name != NEEDED}
+        known_by = {"items": types, "concurrency": types, "needs": of_needs}
+        checked += [(getattr(fan_out, key), place / "for_each" / key, known) for key, known in known_by.items()]
+    for value, where, known in checked:
         with problems.collected():
-            value, where = getattr(step, key), place / key.rstrip("_")
-            check_template(value, where, known, _WANTED.get(key, ANY) if isinstance(value, str) else ANY)
+            wanted = _WANTED.get(str(where.path[-1]), ANY) if "for_each" in where.path else ANY
+            check_template(value, where, known, wanted if isinstance(value, str) else ANY)
     with problems.collected():
-        if step.until is not None:
-            check_expression(step.until, place / "until", {**types, "results": LIST})
+        if fan_out is not None and fan_out.until is not None:
+            check_expression(fan_out.until, place / "for_each" / "until", {**types, "results": LIST})
     for number, route in enumerate(step.next):
         where = place / "next" / number
         with problems.collected():
@@ -158,7 +171,7 @@ def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Prob
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:
-    """Check that every call gives the called flow's inputs, and that every circle of calls has a ``max_depth``.
+    """Check that every call gives the called flow's inputs, and that every circle of calls has a ``limits.depth``.
 
     ``flows`` includes every called one. Raises one ``DefinitionError`` for all mistakes.
     """
@@ -204,7 +217,7 @@ def _check_input(name: str, value: object, place: Place, called: FlowSpec) -> No
 def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
     """Every circle has a limited call exactly if no circle is left without the limited calls."""
     unlimited = {
-        name: [step.call for step in flow.steps if step.call is not None and step.max_depth is None]
+        name: [step.call for step in flow.steps if step.call is not None and depth_of(step) is None]
         for name, flow in flows.items()
     }
     try:
@@ -214,8 +227,8 @@ def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
         start = circle.index(min(circle, key=list(flows).index))
         named = [*circle[start:], *circle[: start + 1]]
         last = flows[named[-2]]
-        index = next(index for index, step in enumerate(last.steps) if step.call == named[0] and step.max_depth is None)
+        index = next(index for index, step in enumerate(last.steps) if step.call == named[0] and depth_of(step) is None)
         raise (step_place(last, index) / "call").error(
             f"the circle of calls has no limit: {' -> '.join(named)}",
-            "Give the step a max_depth: how often a flow may run within itself.",
+            "Give the step `limits: {depth: N}`: how often a flow may run within itself.",
         ) from error

@@ -30,7 +30,12 @@ from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.catalog.step_spec import (
+    EVERY_ROLE,
+    TEMPLATES,
+    ForEach,
+    StepSpec,
+)
 from codex_multi_role.catalog.templates import filled, render, templates_in, value_of_text
 from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
 from codex_multi_role.errors import DefinitionError
@@ -56,6 +61,9 @@ _INPUT_KINDS: Mapping[InputType, tuple[str, ValueUse]] = {
     "number": ("number", ValueUse.NUMBER),
     "boolean": ("boolean", ValueUse.EQUAL_BOOLEAN),
 }
+
+
+NO_FAN_OUT = ForEach.model_construct(items=None)
 
 
 @dataclass(frozen=True)
@@ -214,8 +222,8 @@ class FlowReader:
         """Whether the templates in ``value`` may read results; in a called flow, those that the call gives."""
         sources: set[tuple[str, ...]] = {("inputs", name) for name in self._given}
         sources |= set() if self._callers else {("steps",), ("roles",), ("results",)}
-        if step is not None and self._reads_results(step.for_each):
-            sources |= {("item",), (step.as_,), (NEEDED,)}
+        if step is not None and step.for_each is not None and self._reads_results(step.for_each.items):
+            sources |= {("item",), (step.for_each.as_,), (NEEDED,)}
         return any(path[: len(each)] == each[: len(path)] for path in paths_in(value) for each in sources)
 
     def without(self, steps: Collection[str]) -> FlowReader:
@@ -233,14 +241,19 @@ class FlowReader:
         until = _Reading(
             reader, is_read, lambda: ({**each, "results": self._results[step.id]} for each in self._contexts())
         )
+        fan_out, around = step.for_each or NO_FAN_OUT, place / "for_each"
         called = self._flows.get(step.call or "")
         uses = {name: _INPUT_KINDS[spec.type][1] for name, spec in called.inputs.items()} if called else {}
         before = [
-            *once.of(step.for_each, place / "for_each", ValueUse.ITEMS, decides=True, most=step.max_items),
-            *once.of(step.concurrency, place / "concurrency", ValueUse.NUMBER, decides=True),
-            *per_item.of(step.needs, place / "needs", ValueUse.WALKED, decides=True),
+            *once.of(fan_out.items, around / "items", ValueUse.ITEMS, decides=True, most=fan_out.max_items),
+            *once.of(fan_out.concurrency, around / "concurrency", ValueUse.NUMBER, decides=True),
+            *per_item.of(fan_out.needs, around / "needs", ValueUse.WALKED, decides=True),
             *(per_item.of(step.ask, place / "ask", decides=True, choices=step.roles) if step.roles else ()),
-            *(each for key in ("prompt", "review", "show") for each in per_item.of(getattr(step, key), place / key)),
+            *(
+                each
+                for key in ("prompt", "review", "show")
+                for each in per_item.of(step.template(key), place / TEMPLATES[key])
+            ),
             *(
                 each
                 for name, value in step.with_.items()
@@ -250,7 +263,7 @@ class FlowReader:
         routes = [(route, place / "next" / number) for number, route in enumerate(step.next)]
         return StepReads(
             before,
-            [*until.of_condition(step.until, place / "until"), *once.of(step.set, place / "set", decides=True)],
+            [*until.of_condition(fan_out.until, around / "until"), *once.of(step.set, place / "set", decides=True)],
             [once.of_condition(route.when, at / "when") for route, at in routes],
             [once.of(route.reason, at / "reason") for route, at in routes],
         )
@@ -270,19 +283,19 @@ class FlowReader:
     def _item_contexts(self, step: StepSpec) -> Iterator[Context]:
         """What the templates see that are filled in once per item, if the step has some."""
         for context in self._contexts():
-            yield from [context] if step.for_each is None else self._items(step, context)
+            yield from [context] if step.for_each is None else self._items(step, step.for_each, context)
 
-    def _items(self, step: StepSpec, context: Context) -> Iterator[Context]:
+    def _items(self, step: StepSpec, fan_out: ForEach, context: Context) -> Iterator[Context]:
         with unnoted():
-            items = [*islice(filled(step.for_each, context), MAX_ITEMS)]
+            items = [*islice(filled(fan_out.items, context), MAX_ITEMS)]
         needed = []
-        if step.needs is not None:
-            if isinstance(step.for_each, list) and not UnknownValue("an item starts"):
+        if fan_out.needs is not None:
+            if isinstance(fan_out.items, list) and not UnknownValue("an item starts"):
                 return
             results = elements_of(self._results[step.id])
             needed = [each for each in results if UnknownValue("needed")][:1]
         for index, item in enumerate(items):
-            own = {step.as_: item, "item": item, "index": index}
+            own = {fan_out.as_: item, "item": item, "index": index}
             yield {**context, **own, NEEDED: UnknownValue(NEEDED, elements=needed)}
 
     def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> UnknownValue:

@@ -35,7 +35,9 @@ def templates_of(part: Definition) -> Mapping[str, object]:
     return part.model_dump(exclude=_PLAIN | {key: {"__all__": _PLAIN} for key in ("steps", "finally_")})
 
 
-_PLAIN: dict[str, Any] = dict.fromkeys(("description", "goal", "inputs", "states", "reply", "fields"), True)
+_PLAIN: dict[str, Any] = dict.fromkeys(("description", "goal", "inputs", "states", "reply"), True) | {
+    "review": {"fields": True}
+}
 
 
 def uses_cycles(flow: FlowSpec) -> bool:
@@ -50,18 +52,18 @@ def steps_read(value: object) -> set[str]:
 
 
 def check_measured(flows: Mapping[str, FlowSpec]) -> None:
-    """Check that something reads the result of each step with ``on_bad: continue``: its flow, or one that calls it.
+    """Check that something reads the result of each step with ``allow: [bad]``: its flow, or one that calls it.
 
     ``flows``: a flow and those that it calls. Raises one ``DefinitionError`` for all mistakes.
     """
     problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
-            measures = step.on_bad == "continue" and (step.ask is None or step.for_each is not None)
+            measures = step.allow == ("bad",) and (step.ask is None or step.for_each is not None)
             if measures and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
                 with problems.collected():
-                    raise (step_place(flow, index) / "on_bad").error(
-                        f"continue, but nothing after the step reads steps.{step.id}",
+                    raise (step_place(flow, index) / "allow").error(
+                        f"[bad], but nothing after the step reads steps.{step.id}",
                         "Read it in a later step or in the flow's result, or route on it in the step's next.",
                     )
     problems.raise_found()

@@ -40,7 +40,7 @@ class End:
 
 
 def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
-    """The move after ``step``. A visit beyond the target's ``max_visits`` ends the run without its goal instead.
+    """The move after ``step``. A visit beyond the target's ``limits.visits`` ends the run without its goal instead.
 
     Raises `DefinitionError` if a condition cannot be evaluated.
     """
@@ -51,7 +51,7 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
         if not bad:
             raise
         number = None  # such as a field that only a good result has
-    if bad and not continues(step) and (number is None or not routes_on_result(step)):
+    if bad and not is_survived(step, is_routed=number is not None):
         return End(f"{step.id}_failed", 1, step.id, reason=f"step {step.id}: {bad}")
     if number is not None:
         route = step.next[number]
@@ -65,9 +65,9 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
     return End("success", 0)
 
 
-def continues(step: StepSpec) -> bool:
-    """Whether the step itself says that a bad result does not count. ``on_error: skip`` of a fan-out is for items."""
-    return step.on_bad == "continue" or (step.on_error == "skip" and step.for_each is None)
+def is_survived(step: StepSpec, *, is_routed: bool) -> bool:
+    """Whether the flow survives a bad result: it is allowed, or a route of the step's ``next``, which reads it."""
+    return "bad" in step.allow or (is_routed and routes_on_result(step))
 
 
 def _taken(flow: FlowSpec, step: StepSpec, state: FlowState) -> int | None:
@@ -81,13 +81,13 @@ def _taken(flow: FlowSpec, step: StepSpec, state: FlowState) -> int | None:
 
 def _enter(flow: FlowSpec, step_id: str, state: FlowState) -> GoTo | End:
     target = flow.step(step_id)
-    if target.max_visits is not None and state.steps[step_id].visits >= target.max_visits:
+    if target.limits.visits is not None and state.steps[step_id].visits >= target.limits.visits:
         return End(f"{step_id}_visits_used_up", 1)
     return GoTo(target)
 
 
 def ends(flow: FlowSpec) -> tuple[End, ...]:
-    """The ends that its routes, its last step and its ``max_visits`` can lead to, each once, in flow order.
+    """The ends that its routes, its last step and its ``limits.visits`` can lead to, each once, in flow order.
 
     A role's DONE is not among them.
     """
@@ -107,5 +107,5 @@ def relies_on_done(flow: FlowSpec) -> bool:
 
 
 def visits_used_up(step: StepSpec) -> End | None:
-    """The end that a visit beyond ``max_visits`` leads to."""
-    return None if step.max_visits is None else End(f"{step.id}_visits_used_up", 1)
+    """The end that a visit beyond ``limits.visits`` leads to."""
+    return None if step.limits.visits is None else End(f"{step.id}_visits_used_up", 1)

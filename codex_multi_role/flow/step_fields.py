@@ -17,6 +17,7 @@ from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
+from codex_multi_role.catalog.step_spec import ForEach, Review
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.flow.conditions import may_be_met
 from codex_multi_role.flow.references import item_types, template_types
@@ -84,14 +85,14 @@ class KnownFields:
             return {"results": LIST, "declined": LIST}
         if step.for_each is not None:
             by_role = {"by_role": ValueType.of_fields(fields_named(step.roles))} if step.asks_at_once else {}
-            met = {"met": BOOLEAN} if step.until is not None else {}
+            met = {"met": BOOLEAN} if step.for_each.until is not None else {}
             return {"results": LIST, "failed": NUMBER, **by_role, **met}
         match step.kind:
             case "check":
                 result = self.checks.get(step.check or "", KnownCheck()).result
                 return None if result.is_open else result.fields
             case "review":
-                return _of_review(step)
+                return {} if step.review is None else _of_review(step.review)
             case "call":
                 return self._end_of_call(step, in_called_flow=in_called_flow)
         return self._handoff(step)
@@ -116,9 +117,9 @@ class KnownFields:
         return None if known.is_open else {**known.fields, **fields_named((*self.added, *_of_copy(step)))}
 
 
-def _of_review(step: StepSpec) -> Fields:
-    option: Fields = {"option": one_of(*step.options)} if step.options else {}
-    given = {name: type_of_schema(schema) for name, schema in step.fields.items()}
+def _of_review(review: Review) -> Fields:
+    option: Fields = {"option": one_of(*review.options)} if review.options else {}
+    given = {name: type_of_schema(schema) for name, schema in review.fields.items()}
     return {**given, **option, "approved": BOOLEAN, "comment": TEXT, "comments": LIST, "by": TEXT, "at": TEXT}
 
 
@@ -130,7 +131,7 @@ def _outcomes(flow: FlowSpec) -> ValueType:
 
 def _of_copy(step: StepSpec) -> tuple[str, ...]:
     """The fields of a step that works in a copy of the workspace."""
-    return OF_COPY[: 2 if step.merge == "all" else 1] if step.isolate else ()
+    return OF_COPY[: 2 if step.isolate.merge == "all" else 1] if step.isolate is not None else ()
 
 
 OF_ANY_ANSWER = frozenset({"status", "error"})
@@ -159,40 +160,49 @@ def check_keys(flow: FlowSpec, problems: Problems) -> None:
         place = step_place(flow, index)
         for key, problem, hint in _without_effect(step):
             with problems.collected():
-                raise place.key(key).error(problem, hint)
+                raise place.key(*key).error(problem, hint)
+        if (fan_out := step.for_each) is None:
+            continue
         with problems.collected(), suppress(TemplateSyntaxError):  # reported with its place by `check_template`
-            _check_until(step, place / "until")
-        for number, item in enumerate(step.for_each if isinstance(step.for_each, list) else ()):
+            _check_until(step.id, fan_out, place / "for_each" / "until")
+        for number, item in enumerate(fan_out.items if isinstance(fan_out.items, list) else ()):
             with problems.collected():
-                _check_role_of(step, {step.as_: item, "item": item, "index": number}, place / "for_each" / number)
+                names = {fan_out.as_: item, "item": item, "index": number}
+                _check_role_of(step, names, place / "for_each" / "items" / number)
 
 
-def _without_effect(step: StepSpec) -> Iterator[tuple[str, str, str]]:
+def _without_effect(step: StepSpec) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Each such key, why, and what to do."""
-    given = step.model_fields_set
-    if "on_item_error" in given and (step.on_error == "skip" or step.until is not None):
-        beside = "until" if step.until is not None else "on_error: skip"
-        yield "on_item_error", f"on_item_error has no effect beside {beside}: no item ends the run", "Leave it out."
+    fan_out, may_be_bad = step.for_each, step.ask is None
     if step.retry is not None and step.review is not None:
         hint = "Ask again with an entry of `next` that leads back to the step."
-        yield "retry", "retry has no effect on a review: a person's answer is final", hint
-    if "on_bad" in given and step.ask is not None and not (step.until or (step.for_each and step.on_error == "skip")):
+        yield ("retry",), "retry has no effect on a review: a person's answer is final", hint
+    if fan_out is not None:
+        if "on_failure" in fan_out.model_fields_set and ("failed" in fan_out.allow or fan_out.until is not None):
+            beside = "until" if fan_out.until is not None else "allow: [failed]"
+            problem = f"on_failure has no effect beside {beside}: no item ends the run"
+            yield ("for_each", "on_failure"), problem, "Leave it out."
+        if "failed" in step.allow:
+            problem = "allow: [failed] has no effect on a fan-out, which fails with an item only"
+            yield ("allow",), problem, "Say it of the items: `for_each: {allow: [failed]}`."
+        if "bad" in fan_out.allow and not may_be_bad:
+            hint = "Judge the answers with a `when` in the step's `next`."
+            yield ("for_each", "allow"), "bad has no effect on an ask: an answer is never bad by itself", hint
+        may_be_bad = may_be_bad or fan_out.until is not None or bool(fan_out.allow)
+    if "bad" in step.allow and not may_be_bad:
         hint = "Judge the answer with a `when` in the step's `next`."
-        yield "on_bad", "on_bad has no effect on an ask: an answer is never bad by itself", hint
-    if step.default is not None and step.time_limit_seconds is None:
-        hint = "Add time_limit_seconds, or leave the default out."
-        yield "default", "default needs time_limit_seconds: it is the answer after that time", hint
+        yield ("allow",), "allow: [bad] has no effect on an ask: an answer is never bad by itself", hint
 
 
-def _check_until(step: StepSpec, place: Place) -> None:
-    if step.until is None or step.for_each is None:
+def _check_until(step_id: str, fan_out: ForEach, place: Place) -> None:
+    if fan_out.until is None:
         return
-    if fields_read({"when": step.until}, step.id) - {"visits"}:
+    if fields_read({"when": fan_out.until}, step_id) - {"visits"}:
         raise place.error(
-            f"steps.{step.id} has no results of this visit yet", "Read `results`, which are those of the items so far."
+            f"steps.{step_id} has no results of this visit yet", "Read `results`, which are those of the items so far."
         )
-    most = step.max_items if isinstance(step.for_each, str) else len(step.for_each)
-    if most is not None and not may_be_met(step.until, most):
+    most = fan_out.most_items
+    if not may_be_met(fan_out.until, most):
         raise place.error(f"cannot be met: the step has at most {most} items", "`results` has one entry per item.")
 
 

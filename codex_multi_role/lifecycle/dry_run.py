@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
+from codex_multi_role.catalog.step_spec import ForEach
 from codex_multi_role.catalog.template_preview import Unknown, preview
 from codex_multi_role.flow import FlowState
 from codex_multi_role.flow.fan_out_items import content_of_item
@@ -65,7 +66,7 @@ class _FirstPass:
         for step in self._flow.steps:
             self.state.enter(step.id)
             if step.for_each is not None:
-                self._add_first_item(step)
+                self._add_first_item(step, step.for_each)
             elif step.ask == EVERY_ROLE:
                 self._add_every_role(step)
             else:
@@ -73,9 +74,9 @@ class _FirstPass:
             self.state.leave(step.id, {})
             self.state.vars |= preview(step.set, self._context())
 
-    def _add_first_item(self, step: StepSpec) -> None:
+    def _add_first_item(self, step: StepSpec, fan_out: ForEach) -> None:
         context = self._context()
-        items = preview(step.for_each, context)
+        items = preview(fan_out.items, context)
         if isinstance(items, list) and not items:
             return
         if step.asks_at_once:
@@ -84,11 +85,11 @@ class _FirstPass:
                 self._add_unit(step.asking(role), {**context, **own}, None, which)
             return
         if isinstance(items, list):
-            own, which = {step.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
+            own, which = {fan_out.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
         else:
-            item = Unknown(step.as_)
-            own, which = {step.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
-        content = content_of_item(step, own[step.as_])
+            item = Unknown(fan_out.as_)
+            own, which = {fan_out.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
+        content = content_of_item(step, own[fan_out.as_])
         step = step.asking(step.roles[0]) if step.roles else step
         self._add_unit(step, {**context, **own}, content, which)
 
@@ -102,8 +103,9 @@ class _FirstPass:
             self._add("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
         elif step.review is not None:
-            texts = {"question": preview(step.review, context), "show": preview(step.show or "", context)}
-            limits = {"time_limit_seconds": step.time_limit_seconds, "default": step.default}
+            review, after = step.review, step.review.after
+            texts = {"question": preview(review.question, context), "show": preview(review.show or "", context)}
+            limits = {"time_limit_seconds": after and after.seconds, "default": after and after.answer}
             self._add("review", step, which, texts | limits)
         elif step.call is not None:
             self._add_call(step, step.call, preview(step.with_, context), which)

@@ -354,7 +354,7 @@ class Session:
     def _seconds_of_final_checks(self) -> float:
         """How long the checks of ``finally`` may take, which a stopped run still waits for."""
         longest = self._definitions.options.tests.test_seconds
-        limits = [step.limits.seconds if step.limits else None for step in self._definitions.flow.finally_]
+        limits = [step.limits.seconds for step in self._definitions.flow.finally_]
         return sum(min(limit or longest, longest) for limit in limits)
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
 
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.former_keys import SHORT_FOR
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.yaml_loader import compose_yaml
 
@@ -45,8 +47,8 @@ class Place:
     path: tuple[int | str, ...] = ()
     named: int = 0
 
-    def __truediv__(self, part: int | str) -> Place:
-        return replace(self, path=(*self.path, part))
+    def __truediv__(self, part: int | str | tuple[int | str, ...]) -> Place:
+        return replace(self, path=(*self.path, *(part if isinstance(part, tuple) else (part,))))
 
     def key(self, *names: int | str) -> Place:
         """The place of a key, or of what several lead to, which the message names."""
@@ -54,7 +56,7 @@ class Place:
 
     def __str__(self) -> str:
         mark = ":".join(map(str, ["", *self.position()]))
-        shown = _shown(self.path[: len(self.path) - self.named], self._nodes())
+        shown = _shown(self._written_path()[: len(self.path) - self.named], self._nodes())
         return f"{self.file}{mark}{shown and f': {shown}'}"
 
     def position(self) -> list[int]:
@@ -66,6 +68,14 @@ class Place:
         """The value as it is in the file, if it is a single word or number."""
         node = next(reversed(self._nodes()), None)
         return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+    def _written_path(self) -> tuple[int | str, ...]:
+        """The path without the key of a group whose value stands alone: ``for_each`` for ``for_each.items``."""
+        for depth, (group, key) in enumerate(pairwise(self.path), 1):
+            nodes = replace(self, path=self.path[:depth])._nodes() if key == SHORT_FOR.get(str(group)) else []
+            if len(nodes) > depth and not isinstance(nodes[-1], yaml.MappingNode):
+                return (*self.path[:depth], *self.path[depth + 1 :])
+        return self.path
 
     def _nodes(self) -> list[yaml.Node]:
         return list(_nodes(_composed(self.file), self.path))
@@ -119,6 +129,8 @@ def _nodes(root: yaml.Node | None, path: tuple[int | str, ...]) -> Iterator[yaml
             found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             found = (node.value[part], node.value[part])
+        elif part in SHORT_FOR.values():
+            continue
         else:
             found = None
         if found is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.former_keys import NOW
 from codex_multi_role.reading.nearest import did_you_mean, find_nearest
 from codex_multi_role.reading.places import Place, WrongKey
 
@@ -74,7 +75,8 @@ def written_path(location: KeyPath, data: object) -> KeyPath:
 
 def _meant_keys(model: type[BaseModel], path: KeyPath, detail: ErrorDetails) -> Iterator[KeyPath]:
     if detail["type"] == "extra_forbidden":
-        yield from ((*path[:-1], name) for name in find_nearest(str(path[-1]), known_keys(model, path[:-1])))
+        known = known_keys(model, detail["loc"][:-1])
+        yield from ((*path[:-1], name) for name in find_nearest(str(path[-1]), known))
 
 
 def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetails], root: Place) -> DefinitionError:
@@ -82,8 +84,11 @@ def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetai
     detail = details[0]
     if detail["type"] in ("extra_forbidden", "invalid_key"):
         key = str(path[-1])
-        owner = next(_owners(model, path[:-1], key), "")
-        return Place(root.file, path[:-1]).unknown_key(key, known_keys(model, path[:-1]), owner)
+        owner = next(_owners(model, detail["loc"][:-1], key), "")
+        place, known = Place(root.file, path[:-1]), known_keys(model, detail["loc"][:-1])
+        return (
+            place.key(key).error(f'"{key}" is now {NOW[key]}') if key in NOW else place.unknown_key(key, known, owner)
+        )
     place = Place(root.file, path)
     if detail["type"] == "missing":
         return Place(root.file, path[:-1]).key(str(path[-1])).error(f'missing key "{path[-1]}"')
@@ -138,9 +143,13 @@ def _keys(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
 
 
 def _models_at(model: type[BaseModel], location: KeyPath) -> list[type[BaseModel]]:
-    """The models of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models."""
+    """The models of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models.
+
+    The name of a model chooses it among several.
+    """
     models = [model]
     for part in location:
+        models = [each for each in models if each.__name__ == part] or models
         fields = [
             field for known in models for name, field in known.model_fields.items() if part in (name, field.alias)
         ]

@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
+from codex_multi_role.reading import former_keys
+
 MAX_DEPTH = 64
 MAX_EXPANDED_CHARACTERS = 4 * 1024 * 1024
 _LARGEST_INTEGER = 2**63 - 1  # what TOML, and so a Codex setting, can hold
@@ -22,17 +24,29 @@ _TAG = "tag:yaml.org,2002:"
 _JSON_TAGS = ("null", "bool", "int", "float", "str", "seq", "map")
 
 
-def parse_yaml(text: str) -> object:
-    """The one document of ``text`` as dict, list, str, int, float, bool or None. Raises ``yaml.YAMLError``."""
+def parse_yaml(text: str, rewrite: Callable[[yaml.Node | None], object] = lambda _: None) -> object:
+    """The one document of ``text`` as dict, list, str, int, float, bool or None. Raises ``yaml.YAMLError``.
+
+    ``rewrite``: changes its nodes before they are read.
+    """
     _check_events(text)
-    data: object = yaml.load(text, Loader=_JsonShapedLoader)
-    return data
+    loader = _JsonShapedLoader(text)
+    try:
+        node = loader.get_single_node()
+        rewrite(node)
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
-    """The nodes of ``text``, each with its place; None for an empty text. Raises ``yaml.YAMLError``."""
+    """The nodes of ``text``, each with its place; None for an empty text. Raises ``yaml.YAMLError``.
+
+    The steps of a flow have the present keys.
+    """
     _check_events(text)
     node: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
+    former_keys.rewrite(node)
     return node
 
 

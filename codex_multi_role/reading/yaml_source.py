@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,12 +40,14 @@ def read_text(path: Path) -> str:
         raise DefinitionError(f"{path}:{line}:{column}: not UTF-8 text", "Save the file as UTF-8.") from error
 
 
-def load_yaml(path: Path) -> object:
+def load_yaml(path: Path, rewrite: Callable[[yaml.Node | None], object] = lambda _: None) -> object:
     """The content of the YAML file as JSON-shaped data (dates stay text). An empty file is an error.
+
+    ``rewrite``: as of `parse_yaml`.
 
     Raises ``DefinitionError`` that begins ``file:line:column:``, or ``file:`` if the file as a whole cannot be read.
     """
-    return _parse_yaml_text(read_text(path), path)
+    return _parse_yaml_text(read_text(path), path, rewrite)
 
 
 def parse_text(text: str, path: Path) -> object:
@@ -52,9 +55,9 @@ def parse_text(text: str, path: Path) -> object:
     return _parse_json_text(text, path) if path.suffix.lower() == ".json" else _parse_yaml_text(text, path)
 
 
-def _parse_yaml_text(text: str, path: Path) -> object:
+def _parse_yaml_text(text: str, path: Path, rewrite: Callable[[yaml.Node | None], object] = lambda _: None) -> object:
     try:
-        data = parse_yaml(text)
+        data = parse_yaml(text, rewrite)
     except yaml.YAMLError as error:
         from codex_multi_role.reading.syntax_words import yaml_problem  # imported only after a mistake
 

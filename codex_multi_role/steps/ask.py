@@ -119,8 +119,8 @@ def role_for(role: RoleSpec, step: StepSpec, prompt: str) -> tuple[RoleSpec, str
     changes: dict[str, Any] = {"prompt_text": prompt} if step.prompt_replaces else {}
     if step.reply is not None:
         changes |= {"output_schema": step.reply, "schema_hint": ""}
-    if step.limits is not None:
-        changes["limits"] = role.limits.model_copy(update=step.limits.model_dump(exclude_none=True))
+    own = step.limits.model_dump(include={"turn_seconds", "idle_seconds"}, exclude_none=True)
+    changes["limits"] = role.limits.model_copy(update=own)
     return role.model_copy(update=changes), "" if step.prompt_replaces else prompt
 
 

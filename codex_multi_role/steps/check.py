@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from codex_multi_role.catalog.step_spec import CheckStep
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import COULD_NOT_RUN
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted, RunParked, UsageError
@@ -74,18 +75,19 @@ def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, 
 def once(run: RunResources, unit: Unit, place: int, folder: Path) -> Iterator[None]:
     """Carry out the unit's check in the block; what an interrupted attempt at this ``place`` left is undone first.
 
-    A step with ``repeatable: false`` asks a person instead. ``folder`` has the check's artifacts. Raises
+    A step with ``once: true`` asks a person instead. ``folder`` has the check's artifacts. Raises
     `ReviewWaiting`, and `CheckFailed` if the person does not want it to run again.
     """
     undoes = find_check(unit.step.check or "").undo_interrupted
-    if unit.step.repeatable and not undoes:
+    is_once = isinstance(unit.step, CheckStep) and unit.step.once
+    if not is_once and not undoes:
         yield
         return
     began = folder / BEGAN
     before = read_object(began)
     if before.get("place") not in (place, WITHOUT_SLOT):
         before = {}
-    elif not unit.step.repeatable:
+    elif is_once:
         _require_consent(run, unit, str(before["at"]))
     undoes = undoes and place != WITHOUT_SLOT and run.settings.changes_workspace
     tree = _first_state(run, unit, folder, before) if undoes else ""

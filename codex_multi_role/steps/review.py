@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from codex_multi_role.catalog.step_spec import Review
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
@@ -23,16 +24,16 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
 
     Raises `ReviewWaiting` if nobody is present. That is never tolerated, because the answer is still to come.
     """
-    step = unit.step
+    review = unit.step.review or Review(question="")
     question = Question(
         key=unit.key,
         question=_storable(unit.text("review")),
         show=_storable(as_text(unit.fill("show") or "")),
         asked_at=now(),
-        time_limit_seconds=step.time_limit_seconds,
-        default=step.default,
-        options=[*step.options],
-        fields=dict(step.fields),
+        time_limit_seconds=review.after.seconds if review.after is not None else None,
+        default=review.after.answer if review.after is not None else None,
+        options=[*review.options],
+        fields=dict(review.fields),
     )
     with unit.record("review") as work:
         if work.is_due:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
+from codex_multi_role.catalog.step_spec import TEMPLATES
 from codex_multi_role.catalog.templates import TemplateFailed, render_text
 from codex_multi_role.errors import DefinitionError, RoleFailed, UsageError
 from codex_multi_role.flow.result_reads import steps_read
@@ -65,7 +66,7 @@ class Unit:
 
     def filled(self, keys: Sequence[str], **changes: object) -> Json:
         """The step's templates of those names with a changed context; if one fails, as they are written."""
-        templates = {key: self._template(key) for key in keys}
+        templates = {key: self.step.template(key) for key in keys}
         try:
             return dict(render(templates, {**self.context, **changes}, self.place))
         except DefinitionError:
@@ -73,18 +74,16 @@ class Unit:
 
     def fill(self, key: str) -> Any:  # noqa: ANN401 - the author's choice
         """The step's template of that name, such as ``prompt``, filled in. Raises `TemplateFailed`."""
-        return render(self._template(key), self.context, self.place / key)
-
-    def _template(self, key: str) -> Any:  # noqa: ANN401 - as `fill`
-        return getattr(self.step, "with_" if key == "with" else key)
+        return render(self.step.template(key), self.context, self.place / TEMPLATES[key])
 
     def text(self, key: str) -> str:
         """As `fill`, for a template that must give a text; another value is shown as JSON."""
-        return as_text(render_text(self._template(key), self.context, self.place / key))
+        return as_text(render_text(self.step.template(key), self.context, self.place / TEMPLATES[key]))
 
     def failure(self, error: UsageError) -> UsageError:
         """What the step fails with if a value that it got is wrong."""
-        return step_failure(error, self.key, self.context, self.place, (self.step.for_each, self.step.with_))
+        items = self.step.for_each.items if self.step.for_each is not None else None
+        return step_failure(error, self.key, self.context, self.place, (items, self.step.with_))
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
     if step.isolate is None:
         return outcome
     output: Json = {**outcome.output, "copy": key}
-    if step.merge != "all" or outcome.error:
+    if step.isolate.merge != "all" or outcome.error:
         return replace(outcome, output=output)
     with record(f"merge {key}") as work:
         if work.is_due:

@@ -56,8 +56,8 @@ def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
 
 def test_every_wrong_argument_is_reported() -> None:
     with pytest.raises(DefinitionError) as refused:
-        Step(ask="a", prompt=3, max_depth="b")  # type: ignore[arg-type]
+        Step(ask="a", prompt=3, limits={"visits": "b"})  # type: ignore[arg-type]
     assert [str(each) for each in refused.value.problems] == [
+        'Step(): limits.visits: must be a whole number, not "b"',
         "Step(): prompt: must be text, not 3",
-        'Step(): max_depth: must be a whole number, not "b"',
     ]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from codex_multi_role.api.python_team import Step
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.prices import PricesFile
+from codex_multi_role.catalog.step_spec import Step
 from codex_multi_role.playbook import Playbook
 from codex_multi_role.reading.registry import Registry
 
@@ -42,7 +42,14 @@ def numbers() -> dict[str, Any]:
 
 def test_models_with_numbers_are_found() -> None:
     owners = {name.partition(".")[0] for name in numbers()}
-    assert {"ModelPrice", "Usage", "StepSpec", "RoleSpec", *(each.__name__ for each in OF_EXTENSIONS)} <= owners
+    assert {
+        "ModelPrice",
+        "Usage",
+        "StepLimits",
+        "ForEach",
+        "RoleSpec",
+        *(each.__name__ for each in OF_EXTENSIONS),
+    } <= owners
     assert {PricesFile, Playbook, Step} <= set(all_models())
 
 

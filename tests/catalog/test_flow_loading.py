@@ -21,7 +21,7 @@ steps:
     ask: developer
   - id: execute
     check: coverage
-    max_visits: 9
+    limits: {visits: 9}
     with: {target: "{{ inputs.target }}", options: ["{{ goal }}", 3]}
     next:
       - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
@@ -52,7 +52,7 @@ def test_flow_of_the_roles_folder(tmp_path: Path, write: Write, two_roles: RoleS
         ("execute", "check"),
     ]
     assert flow.step("execute").with_ == {"target": "{{ inputs.target }}", "options": ["{{ goal }}", 3]}
-    assert flow.step("execute").max_visits == 9
+    assert flow.step("execute").limits.visits == 9
 
 
 def test_flows_of_the_roles_folder_hide_packaged_ones(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
@@ -106,7 +106,7 @@ inputs:
   wanted: {type: list}
   sizes: {type: mapping, default: {a: 1}}
 steps:
-  - {ask: planner, for_each: "{{ inputs.names }}", max_items: 9}
+  - {ask: planner, for_each: {items: "{{ inputs.names }}", max_items: 9}}
 """
 
 

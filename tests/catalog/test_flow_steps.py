@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
+from codex_multi_role.catalog.step_spec import ForEach, Isolate
 from codex_multi_role.errors import DefinitionError
 from tests.support.catalogs import Write, load_flow, message_at
 
@@ -22,25 +23,24 @@ steps:
   - id: work
     ask: developer
     prompt: "{{ index + 1 }}: {{ todo.text }} ({{ item.text }}), after {{ roles.planner.summary }}"
-    for_each: "{{ steps.plan.todos }}"
-    as: todo
-    concurrency: "{{ inputs.at_once }}"
-    max_items: 8
+    for_each:
+      items: "{{ steps.plan.todos }}"
+      as: todo
+      concurrency: "{{ inputs.at_once }}"
+      max_items: 8
+      allow: [failed]
     isolate: worktree
     retry: {attempts: 3, backoff_seconds: 0.5}
-    on_error: skip
   - id: look
     check: command
     with: {argv: ["wc", "{{ file }}"]}
-    for_each: [a.py, b.py]
-    as: file
-    max_items: 2
+    for_each: {items: [a.py, b.py], as: file, max_items: 2}
   - id: agreed
-    review: "Take {{ steps.work.results | length }} results?"
-    show: "{{ steps.work.results }}"
-    time_limit_seconds: 60
-    default: reject
-    max_visits: 3
+    review:
+      question: "Take {{ steps.work.results | length }} results?"
+      show: "{{ steps.work.results }}"
+      after: {seconds: 60, answer: reject}
+    limits: {visits: 3}
     next:
       - {when: "steps.agreed.approved or vars.rounds >= 3", end: agreed}
       - {to: plan}
@@ -51,9 +51,16 @@ def test_every_key_of_the_language_is_read(tmp_path: Path, write: Write, two_rol
     write(WHOLE_LANGUAGE, "flows/all.yaml")
     flow = load_flow("all", tmp_path, two_roles)
     assert [step.kind for step in flow.steps] == ["ask", "ask", "check", "review"]
-    work = flow.step("work")
-    assert (work.as_, work.concurrency, work.max_items, work.isolate) == ("todo", "{{ inputs.at_once }}", 8, "worktree")
-    assert (flow.step("look").as_, flow.step("look").for_each) == ("file", ["a.py", "b.py"])
+    work, look = flow.step("work"), flow.step("look")
+    assert (work.isolate, work.allow) == (Isolate(), ())
+    assert work.for_each == ForEach.model_construct(
+        items="{{ steps.plan.todos }}",
+        as_="todo",
+        concurrency="{{ inputs.at_once }}",
+        max_items=8,
+        allow=("failed",),
+    )
+    assert look.for_each == ForEach.model_construct(items=["a.py", "b.py"], as_="file", max_items=2)
     assert flow.vars.keys() == {"rounds", "note"}
 
 

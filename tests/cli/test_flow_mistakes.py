@@ -40,7 +40,7 @@ MISTAKES = {
     # unknown and missing
     "steps: [{ask: dve}]": ('flows/own.yaml:1:10: step dve: ask: unknown role "dve"; did you mean "dev"?', ""),
     "steps: [{ask: dev, next: [{to: x}]}]": ('flows/own.yaml:1:28: step dev: next[0].to: unknown step "x"', ""),
-    "steps: [{ask: dev, max_vists: 2}]": ('flows/own.yaml:1:20: step dev: unknown key "max_vists"; did you', ""),
+    "steps: [{ask: dev, allwo: 2}]": ('flows/own.yaml:1:20: step dev: unknown key "allwo"; did you', ""),
     "steps: [{call: other}]": ('flows/own.yaml:1:10: step other: call: unknown flow "other"', ""),
     "steps: [{check: tset}]": ('flows/own.yaml:1:10: step tset: check: unknown check "tset"', ""),
     "steps: [{check: command}]": (
@@ -53,7 +53,7 @@ MISTAKES = {
     ),
     # at the line of the key
     "steps:\n  - id: r\n    review: Well?\n    with: {a: 1}": ("flows/own.yaml:4:5: step r: with belongs to ask", ""),
-    "steps:\n  - ask: dev\n    max_visits: 2\n    check: tests": (
+    "steps:\n  - ask: dev\n    limits: {visits: 2}\n    check: tests": (
         "flows/own.yaml:4:5: step dev: give exactly one of",
         "",
     ),
@@ -104,32 +104,32 @@ MISTAKES = {
         "",
     ),
     # without effect
-    "steps: [{ask: dev, for_each: [1, 2], until: steps.dev.results | length > 1}]": (
-        "flows/own.yaml:1:38: step dev: until: steps.dev has no results of this visit yet",
+    "steps: [{ask: dev, for_each: {items: [1, 2], until: steps.dev.results | length > 1}}]": (
+        "flows/own.yaml:1:46: step dev: for_each.until: steps.dev has no results of this visit yet",
         "Read `results`",
     ),
-    "steps: [{ask: dev, for_each: [1, 2, 3], until: results | length > 5}]": (
-        "flows/own.yaml:1:41: step dev: until: cannot be met: the step has at most 3 items",
+    "steps: [{ask: dev, for_each: {items: [1, 2, 3], until: results | length > 5}}]": (
+        "flows/own.yaml:1:49: step dev: for_each.until: cannot be met: the step has at most 3 items",
         "",
     ),
-    "steps: [{ask: dev, for_each: [1, 2], until: results, on_item_error: stop}]": (
-        "flows/own.yaml:1:54: step dev: on_item_error has no effect beside until: no item ends the run",
+    "steps: [{ask: dev, for_each: {items: [1, 2], until: results, on_failure: finish}}]": (
+        "flows/own.yaml:1:62: step dev: on_failure has no effect beside until: no item ends the run",
         "Leave it out.",
     ),
-    "steps: [{ask: dev, for_each: [1, 2], on_error: skip, on_item_error: cancel}]": (
-        "flows/own.yaml:1:54: step dev: on_item_error has no effect beside on_error: skip: no item ends the run",
+    "steps: [{ask: dev, for_each: {items: [1, 2], allow: [failed], on_failure: cancel}}]": (
+        "flows/own.yaml:1:63: step dev: on_failure has no effect beside allow: [failed]: no item ends the run",
         "Leave it out.",
     ),
     "steps: [{id: r, review: 'Well?', retry: {attempts: 2}}]": (
         "flows/own.yaml:1:34: step r: retry has no effect on a review: a person's answer is final",
         "Ask again with an entry of `next`",
     ),
-    "steps: [{id: r, review: 'Well?', default: reject}]": (
-        "flows/own.yaml:1:34: step r: default needs time_limit_seconds: it is the answer after that time",
-        "Add time_limit_seconds",
+    "steps: [{id: r, review: {question: 'Well?', after: {answer: reject}}}]": (
+        'flows/own.yaml:1:45: step r: review.after: missing key "seconds"',
+        "",
     ),
-    "steps: [{ask: dev, on_bad: continue}]": (
-        "flows/own.yaml:1:20: step dev: on_bad has no effect on an ask: an answer is never bad by itself",
+    "steps: [{ask: dev, allow: [bad]}]": (
+        "flows/own.yaml:1:20: step dev: allow: [bad] has no effect on an ask: an answer is never bad by itself",
         "Judge the answer with a `when`",
     ),
     "steps: [{id: work, ask: '{{ item.role }}', roles: [dev, my-dev], for_each: [{role: dev}, {role: dve}]}]": (
@@ -145,27 +145,27 @@ MISTAKES = {
         "flows/own.yaml:1:53: step read_file: next[0].when: steps.read_file.verdict is never 'ok'",
         "",
     ),
-    "inputs: {a: {type: string, default: x}}\nsteps: [{ask: dev, for_each: '{{ inputs.a }}', max_items: 2}]": (
-        "flows/own.yaml:2:20: step dev: for_each: must be a list, but {{ inputs.a }} is a text",
+    "inputs: {a: {type: string, default: x}}\nsteps: [{ask: dev, for_each: {items: '{{ inputs.a }}', max_items: 2}}]": (
+        "flows/own.yaml:2:31: step dev: for_each.items: must be a list, but {{ inputs.a }} is a text",
         "",
     ),
     "steps: [{ask: dev, prompt: '{{ steps.last.summary }}'}, {id: last, ask: dev}]": (
         "flows/own.yaml:1:20: step dev: prompt: steps.last.summary cannot have a value here",
         "",
     ),
-    "steps: [{check: command, with: {argv: [ls]}, on_bad: continue}]": (
-        "flows/own.yaml:1:46: step command: on_bad: continue, but nothing after the step reads steps.command",
+    "steps: [{check: command, with: {argv: [ls]}, allow: [bad]}]": (
+        "flows/own.yaml:1:46: step command: allow: [bad], but nothing after the step reads steps.command",
         "",
     ),
     # bounds
     "steps: [{ask: dev, next: [{to: dev}]}]": ("flows/own.yaml:1:9: step dev: can loop forever: dev -> dev", ""),
     "vars: {n: 0}\nsteps: [{ask: dev, set: {n: '{{ vars.n + 1 }}'}, next: [{when: vars.n < 3, to: dev}]}]": (
         "flows/own.yaml:2:9: step dev: can loop forever: dev -> dev; vars.n cannot bound a loop: use visits",
-        "Add `max_visits: N` to dev",
+        "Add `limits: {visits: N}` to dev",
     ),
     "steps: [{call: own}]": ("flows/own.yaml:1:10: step own: call: the circle of calls has no limit: own -> own", ""),
-    "steps: [{ask: dev, for_each: [1], concurrency: 65}]": (
-        "flows/own.yaml:1:35: step dev: concurrency: must be at most 64",
+    "steps: [{ask: dev, for_each: {items: [1], concurrency: 65}}]": (
+        "flows/own.yaml:1:43: step dev: for_each.concurrency: must be at most 64",
         "",
     ),
 }

@@ -32,7 +32,7 @@ inputs:
   note: {required: false}
 steps:
   - {id: plan, ask: thinker}
-  - {id: develop, ask: doer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 8, concurrency: 3}
+  - {id: develop, ask: doer, for_each: {items: "{{ steps.plan.tasks }}", as: task, max_items: 8, concurrency: 3}}
   - id: execute
     check: tests
     next:

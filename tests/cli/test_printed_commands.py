@@ -38,7 +38,7 @@ REVIEW: list[Record] = [
     {"id": "a", "ask": "one"},
     {"id": "ok", "review": "Good?", "next": [{"when": "steps.ok.approved", "end": "good"}, {"end": "no", "exit": 1}]},
 ]
-TWO_REVIEWS: list[Record] = [{"id": "ok", "review": "Good?", "for_each": ["x", "y"], "concurrency": 2}]
+TWO_REVIEWS: list[Record] = [{"id": "ok", "review": "Good?", "for_each": {"items": ["x", "y"], "concurrency": 2}}]
 MISSED: list[Record] = [{"id": "a", "ask": "one", "next": [{"end": "timeout", "exit": 1}]}]
 SLOW = ("pair", "fix-until-green")
 """Examples that run their tests several times; what follows tests is printed about ``first-green`` as well."""

@@ -18,7 +18,7 @@ FLOW = """
 steps:
   - ask: thinker
   - {id: measure, check: command, with: {argv: ["true", "{{ steps.thinker.word }}"]}}
-  - {id: sure, review: "Really {{ goal }}?", show: "{{ roles.thinker }}"}
+  - {id: sure, review: {question: "Really {{ goal }}?", show: "{{ roles.thinker }}"}}
   - {ask: doer, for_each: [a, b], prompt: "Do {{ item }}."}
 """
 DRY = ["run", "--roles", "team", "--flow", "once", "--goal", "go", "--dry-run"]

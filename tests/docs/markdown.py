@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -53,12 +53,13 @@ def docstring(thing: object) -> str:
     return prose(inspect.cleandoc(own)) if own else ""
 
 
-def keys(kind: type[BaseModel], heading: str = "key") -> str:
-    """The fields of a model as a table. Raises ValueError if one has no description."""
+def keys(kind: type[BaseModel], heading: str = "key", without: Collection[str] = ()) -> str:
+    """The fields of a model ``without`` some, as a table. Raises ValueError if one has no description."""
     schema = kind.model_json_schema(by_alias=True)
     required = schema.get("required", ())
     rows = []
-    for name, field in sorted(schema.get("properties", {}).items(), key=lambda each: _inherited(kind, each[0])):
+    shown = ((name, field) for name, field in schema.get("properties", {}).items() if name not in without)
+    for name, field in sorted(shown, key=lambda each: _inherited(kind, each[0])):
         if "description" not in field:
             raise ValueError(f"{kind.__name__}.{name} has no description")
         given = "required" if name in required else _default(field)

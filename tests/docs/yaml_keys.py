@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 from codex_multi_role.catalog import load_yaml
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
@@ -10,7 +12,22 @@ from codex_multi_role.catalog.mcp_servers import McpServer
 from codex_multi_role.catalog.prices import PRICES_FILE, ModelPrice, PricesFile
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
-from codex_multi_role.catalog.step_spec import Retry, RouteSpec, StepLimits, StepSpec
+from codex_multi_role.catalog.step_spec import (
+    AfterSeconds,
+    AskStep,
+    CallLimits,
+    CallStep,
+    CheckStep,
+    ForEach,
+    Isolate,
+    Retry,
+    Review,
+    ReviewStep,
+    RouteSpec,
+    Step,
+    StepLimits,
+    TurnLimits,
+)
 from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.docs.markdown import code, keys, page, prose, table
@@ -27,9 +44,50 @@ FLOWS = """
 A flow is `roles/flows/<name>.yaml`. [Write a flow](../how-to/flows.md) explains how to write one.
 """
 STEPS = """
-Each step has exactly one of `ask`, `check`, `review` and `call`. `roles`, `prompt`, `reply`, `isolate` and `merge`
-belong to `ask`; `repeatable` to `check`; `show`, `options`, `fields`, `time_limit_seconds` and `default` to `review`;
-`max_depth` to `call`; `as`, `concurrency`, `max_items`, `needs`, `until` and `on_item_error` to `for_each`.
+Each step has exactly one of `ask`, `check`, `review` and `call`, the keys of that kind, and those of every step. A
+key that does not belong to it is an error. `finally` takes checks with `id`, `with`, `limits: {seconds}` and `once`.
+"""
+KINDS: dict[type[Step], str] = {
+    AskStep: "{ask: planner, prompt: 'Plan {{ goal }}.', limits: {turn_seconds: 600}, isolate: worktree}",
+    CheckStep: "{id: deploy, check: command, with: {argv: [./deploy]}, once: true}",
+    ReviewStep: "{id: ship, review: 'Ship it?'}",
+    CallStep: "{call: improve, with: {target: a.py}, isolate: {merge: none}}",
+}
+"""Each kind of step, with an example."""
+GROUPS: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
+    "for_each": (
+        "for_each: {items: '{{ steps.plan.tasks }}', as: task, max_items: 8, concurrency: 4, allow: [failed]}",
+        (ForEach,),
+    ),
+    "isolate": ("isolate: {merge: none}", (Isolate,)),
+    "limits": ("limits: {seconds: 600, visits: 5}", (StepLimits, TurnLimits, CallLimits)),
+    "retry": ("retry: {attempts: 3, backoff_seconds: 2}", (Retry,)),
+    "review": (
+        "review: {question: 'Ship it?', options: [now, later], after: {seconds: 3600, answer: reject}}",
+        (Review,),
+    ),
+    "after": ("after: {seconds: 3600, answer: reject}", (AfterSeconds,)),
+    "next": ("next: [{when: 'steps.plan.visits > 2', end: gave_up, exit: 1}, {to: plan}]", (RouteSpec,)),
+}
+"""The keys that are groups: an example, and what they can have."""
+VERDICTS = """
+A step can fail (it could not do its work), or its result can be bad (tests fail, a person rejects).
+
+1. `retry` tries again.
+2. If an entry of the step's own `next` is taken, and a `when` there reads the result, the flow goes there.
+3. Otherwise a bad result ends the flow with exit 1, and a failure ends the run with exit 3.
+
+`allow` says which of these ends the flow survives; it then follows `next`. `[bad]` is for a step that only measures:
+something must read its result. In `for_each`, `allow` is about the items: what it names does not count while at least
+one item is good. `codex-multi-role flows show` says what applies to each step. More in [When a step
+fails](../how-to/when-a-step-fails.md).
+"""
+SEEN = """
+Texts with `{{ … }}`, and each `when` and `until`, see `goal`, `inputs`, `vars`, `cycle`, `cycles`, `roles.<name>`
+(the latest answer of that role) and `steps.<id>`: the fields of the step's latest result, and `visits`, `status`,
+`error` and `verdict`; a fan-out has `results`, in the order of its items. Items also see `item` (or what `as` says),
+`index` and `needed`; `until` sees `results`. More in [Conditions and
+templates](../how-to/flows.md#conditions-and-templates).
 """
 RESULT = """
 All but `format` are templates. They know what a `when` knows, `files` (`path`, `added` and `removed` lines of each file
@@ -91,11 +149,24 @@ def flows() -> str:
         *("### `workspace`", WORKSPACE, keys(WorkspaceNeeds)),
         *("### `states`", keys(FlowStates)),
         *("### `result`", RESULT, keys(ResultSpec)),
-        *("## Step keys", STEPS, keys(StepSpec)),
-        *("### `next`", keys(RouteSpec)),
-        *("### `retry`", keys(Retry)),
-        *("### `limits`", keys(StepLimits)),
+        *("## Step keys", STEPS, "### Every step", keys(Step)),
+        *(part for kind, example in KINDS.items() for part in _of_kind(kind, example)),
+        *(part for group in GROUPS for part in _of_group(group)),
+        *("## What a bad result or a failure does", VERDICTS),
+        *("## What templates see", SEEN),
     )
+
+
+def _of_kind(kind: type[Step], example: str) -> tuple[str, ...]:
+    own = keys(kind, without=Step.model_fields)
+    return f"### `{kind.kind}`", f"```yaml\n{example}\n```", own
+
+
+def _of_group(name: str) -> tuple[str, ...]:
+    example, models = GROUPS[name]
+    first, *others = models
+    tables = (keys(first), *(keys(each, without=first.model_fields) for each in others))
+    return f"### Keys of `{name}`", f"```yaml\n{example}\n```", *tables
 
 
 def goal_file() -> str:

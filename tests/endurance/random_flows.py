@@ -17,7 +17,12 @@ WORD = "{{ (prompt | string).split('WORD ')[1].split('.')[0] }}"
 FILES = [{"path": f"made-{WORD}.md", "content": f"{WORD}\n"}]
 ANSWER = say(f"did {WORD}", said="ok", files=FILES)
 CLEAN: Record = {"id": "clean", "check": "command", "with": {"argv": ["sh", "-c", "echo {{ outcome }} > ended.md"]}}
-RACE: Record = {"id": "race", "ask": [*RACERS, "cy"], "prompt": "WORD race-{{ item }}.", "until": f"{GOOD_ITEMS} > 0"}
+RACE: Record = {
+    "id": "race",
+    "ask": [*RACERS, "cy"],
+    "prompt": "WORD race-{{ item }}.",
+    "for_each": {"until": f"{GOOD_ITEMS} > 0"},
+}
 KILLED = Weights(
     kinds={"ask": 4, "check": 1, "call": 1, "panel": 2, "chosen": 2},
     keys={

@@ -39,7 +39,13 @@ def test_resume_may_change_to_automatic_answers_and_keeps_its_own_copy(tmp_path:
 def test_loop_and_fan_out_of_a_flow_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"solver": {}, "critic": {}}, {})
     again = {"when": "steps.judge.verdict == 'revise'", "to": "solve"}
-    judge = {"id": "judge", "ask": "critic", "reply": VERDICT, "max_visits": 5, "next": [again, {"end": "accepted"}]}
+    judge = {
+        "id": "judge",
+        "ask": "critic",
+        "reply": VERDICT,
+        "limits": {"visits": 5},
+        "next": [again, {"end": "accepted"}],
+    }
     with_flow(team, {"steps": [fan(["a", "b"]), judge]})
     report = team.run(playbook="auto", flow="own")
     assert (report.outcome, report.totals["turns"]) == ("accepted", 6)

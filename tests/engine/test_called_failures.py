@@ -46,7 +46,10 @@ def test_units_of_a_second_try_have_keys_of_their_own(tmp_path: Path) -> None:
     [
         [{"id": "x", "ask": "two", "set": {"n": "{{ steps.x.summary | sum }}"}}],
         [{"id": "x", "ask": "two"}, {"ask": "two", "prompt": "{{ steps.x.summary | sum }}"}],
-        [{"id": "x", "ask": "two"}, {"id": "y", "ask": "two", "for_each": "{{ steps.x.summary }}", "max_items": 2}],
+        [
+            {"id": "x", "ask": "two"},
+            {"id": "y", "ask": "two", "for_each": {"items": "{{ steps.x.summary }}", "max_items": 2}},
+        ],
         [{"id": "x", "ask": "two", "next": [{"when": "steps.x.summary | sum", "end": "odd"}]}],
     ],
 )
@@ -117,7 +120,10 @@ FAILING: dict[str, list[Json]] = {
         {"id": "y", "check": "command", "with": {"argv": ["true"]}, "limits": {"seconds": 0.02}, **ITEMS}
     ],
     "limited roles": [{"id": "y", "ask": "*", "limits": {"seconds": 0.02}}],
-    "list": [{"id": "x", "ask": "two"}, {"id": "y", "ask": "two", "for_each": "{{ steps.x.summary }}", "max_items": 2}],
+    "list": [
+        {"id": "x", "ask": "two"},
+        {"id": "y", "ask": "two", "for_each": {"items": "{{ steps.x.summary }}", "max_items": 2}},
+    ],
 }
 
 

@@ -92,8 +92,12 @@ def test_cancelled_task_stays_cancelled_after_a_stop_and_resume(tmp_path: Path) 
 
 
 def test_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
-    slow: Record = {"check": "command", "with": {"argv": ["sleep", "60"]}, "for_each": ["x", "y"]}
-    steps: list[Record] = [{"id": "slow", **slow, "concurrency": 2}, {"id": "outer", "call": "called", "for_each": [1]}]
+    slow: Record = {
+        "check": "command",
+        "with": {"argv": ["sleep", "60"]},
+        "for_each": {"items": ["x", "y"], "concurrency": 2},
+    }
+    steps: list[Record] = [{"id": "slow", **slow}, {"id": "outer", "call": "called", "for_each": [1]}]
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": steps})
     with_flow(team, {"steps": [{"id": "inner", **slow}]}, "called")
 

@@ -38,7 +38,7 @@ def test_writer_with_a_broken_process_continues_in_its_copy(tmp_path: Path) -> N
     patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
     role = {"prompt_flags": {"allow_write": True}}
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [{"patch": patch}, say()]}]})
-    with_flow(team, {"steps": [{"ask": "one", "isolate": "worktree", "merge": "none"}]})
+    with_flow(team, {"steps": [{"ask": "one", "isolate": {"merge": "none"}}]})
     report = team.run(flow="own", codex_bin=disturbed(tmp_path, Once("in", "turn/started", "die")))
     assert report.exit_code == 0, report
     assert [turn[2] for turn in team.turns()] == ["crashed", "completed"]

@@ -122,7 +122,12 @@ def test_handoffs_of_parallel_called_flows_keep_item_order(tmp_path: Path) -> No
     """Found by the endurance tests: handoffs were in order of completion, and a resumed run counted differently."""
     slow_first = {"choose": [{"when": "'ITEM a' in prompt", "delay_seconds": 0.5, **ECHO}, ECHO]}
     steps: list[Record] = [
-        {"id": "sub", "call": "inner", "with": {"word": "{{ item }}"}, "for_each": ["a", "b"], "concurrency": 2},
+        {
+            "id": "sub",
+            "call": "inner",
+            "with": {"word": "{{ item }}"},
+            "for_each": {"items": ["a", "b"], "concurrency": 2},
+        },
         {"id": "after", "ask": "solver"},
     ]
     team = solver(tmp_path, steps, [slow_first, say("second"), say("third")])

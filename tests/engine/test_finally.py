@@ -134,7 +134,7 @@ def test_kill_between_two_checks_repeats_neither_the_first_nor_the_tests(tmp_pat
 def test_check_that_is_not_repeatable_waits_for_a_person_after_a_kill(
     tmp_path: Path, play: Record, code: int, approved: bool
 ) -> None:
-    team = ending(tmp_path, then=[{**LAST, "repeatable": False}], play=play)
+    team = ending(tmp_path, then=[{**LAST, "once": True}], play=play)
     with pytest.MonkeyPatch.context() as patch:
         kill_in("last", patch)
         with contextlib.suppress(Killed):

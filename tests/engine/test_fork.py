@@ -177,7 +177,7 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
 
 def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     steps: list[Record] = [
-        {"id": "many", "ask": "plan", "for_each": ["x", "y", "z"], "concurrency": 2},
+        {"id": "many", "ask": "plan", "for_each": {"items": ["x", "y", "z"], "concurrency": 2}},
         {"id": "sure", "review": "Build {{ steps.many.results | length }}?"},
         {"ask": "build", "next": [{"when": "steps.sure.comment == 'go'", "end": "built"}, {"end": "not_sure"}]},
     ]

@@ -121,7 +121,7 @@ def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.M
 def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A role with several threads continues the one that this step would have used in the original run."""
     steps: list[Record] = [
-        {"id": "many", "ask": "solver", "for_each": ["x", "y"], "concurrency": 2},
+        {"id": "many", "ask": "solver", "for_each": {"items": ["x", "y"], "concurrency": 2}},
         {"id": "mine", "ask": "solver"},
         {"id": "others", "ask": "solver", "for_each": ["z"]},
         {"id": "apart", "ask": "solver", "isolate": "worktree"},

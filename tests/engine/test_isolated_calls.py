@@ -20,8 +20,13 @@ def calling(folder: Path, inner: Record, **more: object) -> TeamFolder:
     file = {"path": f"{NAME}.txt", "content": "written\n"}
     team = TeamFolder(folder, {"writer": WRITER}, {"writer": [{"json": {**ECHO["json"], "files": [file]}}] * 2})
     with_flow(team, {"inputs": {"name": {"type": "string"}}, "steps": [inner]}, "inner")
-    call = {"id": "each", "call": "inner", "with": {"name": "{{ item }}"}, "for_each": ["a", "b"]}
-    return with_flow(team, {"steps": [{**call, "isolate": "worktree", "concurrency": 2, **more}]})
+    call = {
+        "id": "each",
+        "call": "inner",
+        "with": {"name": "{{ item }}"},
+        "for_each": {"items": ["a", "b"], "concurrency": 2},
+    }
+    return with_flow(team, {"steps": [{**call, "isolate": "worktree", **more}]})
 
 
 def test_called_flows_work_in_copies(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def writers(folder: Path, plays: list[Record], steps: list[Record]) -> TeamFolde
 
 
 def write_step(**more: object) -> Record:
-    step = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": ["a", "b"], "concurrency": 2}
+    step = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": {"items": ["a", "b"], "concurrency": 2}}
     return {**step, **more}
 
 
@@ -121,7 +121,7 @@ def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
 def test_conflict_that_is_skipped_can_be_routed_on(tmp_path: Path) -> None:
     clash = "steps.write.results[1].merge.status == 'conflicts'"
     routes = [{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}]
-    team = clashing(tmp_path, next=routes, on_error="skip")
+    team = clashing(tmp_path, next=routes, allow=["failed"])
     report = team.run(flow="own")
     assert report.outcome == "clash"
     assert (team.workspace / "shared.txt").read_text() in ("one\n", "two\n")

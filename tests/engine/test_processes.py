@@ -95,8 +95,15 @@ def test_two_roles_sharing_one_process_remember_conversations(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("scripted_codex")
 def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> None:
-    team = solver(tmp_path, [{"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2}], [say()] * 20)
-    parts = {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2}
+    team = solver(
+        tmp_path, [{"id": "outer", "call": "inner", "for_each": {"items": [1, 2], "concurrency": 2}}], [say()] * 20
+    )
+    parts = {
+        "id": "parts",
+        "ask": "solver",
+        "prompt": "P {{ item }}",
+        "for_each": {"items": ["x", "y"], "concurrency": 2},
+    }
     with_flow(team, {"steps": [parts, {"ask": "last"}]}, "inner")
     report = team.run(flow="own", max_processes=1)
     assert (report.outcome, report.totals["turns"]) == ("success", 2 * (2 + 1)), report

@@ -102,7 +102,7 @@ def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> Non
 def test_tolerated_refusal_is_step_error_and_next_roles_input(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED], "two": [say()]})
     ends = [{"when": f"steps.one.error == '{REASON}'", "end": "without_it"}]
-    steps = [{"ask": "one", "on_error": "skip"}, {"ask": "two", "next": ends}]
+    steps = [{"ask": "one", "allow": ["failed"]}, {"ask": "two", "next": ends}]
     report = with_flow(team, {"steps": steps}).run(flow="own")
     assert report.outcome == "without_it"
     assert REASON in _prompt(report, "two/turn_001")
@@ -112,7 +112,7 @@ def test_tolerated_refusal_is_step_error_and_next_roles_input(tmp_path: Path) ->
 def test_refusal_of_an_item_does_not_answer(tmp_path: Path) -> None:
     """The next role gets how the item ended, as of one that did not answer; the role's latest answer stays."""
     steps = [
-        {"ask": "one", "for_each": ["a", "b"], "on_error": "skip"},
+        {"ask": "one", "for_each": {"items": ["a", "b"], "allow": ["failed"]}},
         {"ask": "two", "prompt": "Last: {{ roles.one.summary }}"},
     ]
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("did a"), DECLINED], "two": [say()]})

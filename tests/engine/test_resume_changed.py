@@ -19,15 +19,15 @@ LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}
 INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}
 AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout"}]
 LOOP: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}]
-INNER: Record = {"inputs": {"most": 1}, "steps": [{"ask": "one", "max_visits": 9, "next": AGAIN}]}
-EACH: Record = {"for_each": "{{ inputs.files }}", "max_items": 5, "concurrency": "{{ inputs.at_once }}"}
+INNER: Record = {"inputs": {"most": 1}, "steps": [{"ask": "one", "limits": {"visits": 9}, "next": AGAIN}]}
+EACH: Record = {"for_each": {"items": "{{ inputs.files }}", "max_items": 5, "concurrency": "{{ inputs.at_once }}"}}
 CALL: Record = {"id": "rounds", "call": "inner", "with": {"most": "{{ inputs.most }}"}}
 
 
 def team_with(folder: Path, *steps: Record) -> TeamFolder:
     team = TeamFolder(folder, {"one": {}}, {"one": [say(f"answer {number}") for number in range(20)]})
     with_flow(team, INNER, "inner")
-    return with_flow(team, {"inputs": INPUTS, "steps": [{"max_visits": 9, **step} for step in steps]})
+    return with_flow(team, {"inputs": INPUTS, "steps": [{"limits": {"visits": 9}, **step} for step in steps]})
 
 
 @pytest.mark.real
@@ -98,7 +98,7 @@ def test_items_that_need_more_journal_slots_are_refused(tmp_path: Path) -> None:
 def rounds_then_figures(most: int, word: str = "a") -> Record:
     again = {"when": f"steps.one.visits < {most}", "to": "one"}
     look = {"check": "command", "with": {"argv": ["echo", word], "json": False}}
-    return {"steps": [{"ask": "one", "max_visits": 9, "next": [again]}, {"id": "figures", **look, "next": END}]}
+    return {"steps": [{"ask": "one", "limits": {"visits": 9}, "next": [again]}, {"id": "figures", **look, "next": END}]}
 
 
 END: list[Record] = [{"when": "cycles > 2", "to": "one"}, {"end": "timeout", "exit": 1}]
@@ -128,9 +128,9 @@ def test_changed_flow_and_roles_stay_for_the_next_resume(tmp_path: Path) -> None
     """The part of the flow that was not reached yet may change."""
     ways: list[Record] = [{"when": "steps.one.visits < 2", "to": "one"}, {"end": "timeout", "exit": 1}]
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(f"answer {number}") for number in range(9)]})
-    with_flow(team, {"steps": [{"ask": "one", "max_visits": 9, "next": ways}]}).run(flow="own")
+    with_flow(team, {"steps": [{"ask": "one", "limits": {"visits": 9}, "next": ways}]}).run(flow="own")
     ways[0]["when"] = "steps.one.visits < 4"
-    with_flow(team, {"steps": [{"ask": "one", "max_visits": 9, "next": ways}]})
+    with_flow(team, {"steps": [{"ask": "one", "limits": {"visits": 9}, "next": ways}]})
     team.roles["one"]["prompt_text"] = "Do it in verse."
     team.write_catalog()
     assert team.resume(roles=tmp_path / "roles", max_turns=3).exit_code == 5
@@ -166,7 +166,7 @@ def test_skipped_step_without_its_values_hinders_no_change(tmp_path: Path) -> No
     """Nor a second resume: its recorded failure is found again."""
     steps: list[Record] = [
         {"ask": "one"},
-        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "on_error": "skip"},
+        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "allow": ["failed"]},
         {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
     ]
     team = team_with(tmp_path, *steps)
@@ -180,7 +180,7 @@ def test_skipped_step_without_its_values_hinders_no_change(tmp_path: Path) -> No
 def test_input_of_work_after_a_skipped_step_cannot_change(tmp_path: Path) -> None:
     steps: list[Record] = [
         {"ask": "one"},
-        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "on_error": "skip"},
+        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "allow": ["failed"]},
         {"id": "figures", **LOOK},
         {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
     ]

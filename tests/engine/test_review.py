@@ -137,9 +137,8 @@ def test_what_no_file_can_hold_does_not_make_it_another_question(tmp_path: Path)
 
 FAN: Record = {
     "id": "ship",
-    "for_each": ["a", "b", "c"],
+    "for_each": {"items": ["a", "b", "c"], "allow": ["bad", "failed"]},
     "review": "Ship {{ item }}?",
-    "on_error": "skip",
     "next": [
         {"when": "steps.ship.results | map(attribute='approved') | list == [true, false, true]", "end": "as_said"},
         {"end": "otherwise", "exit": 1},
@@ -176,7 +175,7 @@ def working_beside_a_question(tmp_path: Path, slow: Record = SLOW, **more: objec
         {"id": "work", "ask": "one", "next": [{"end": "worked"}]},
         {"id": "ok", "review": "Ship {{ inputs.letter }}?", **more, "next": [{"end": "asked"}]},
     ]  # fmt: skip
-    calls = {"for_each": ["a", "b"], "concurrency": 2, "call": "inner", "with": {"letter": "{{ item }}"}}
+    calls = {"for_each": {"items": ["a", "b"], "concurrency": 2}, "call": "inner", "with": {"letter": "{{ item }}"}}
     with_flow(team, {"steps": [{"id": "both", **calls}]})
     called = {"name": "inner", "inputs": {"letter": {"required": True}}, "steps": inner}
     (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))

@@ -56,7 +56,7 @@ def test_failed_role_ends_the_run_or_is_a_result(tmp_path: Path) -> None:
     broken: list[Record] = [{"fault": {"status": 400}}]
     assert panel(tmp_path / "ends", PANEL, CHAIR, style=broken).run(flow="own").exit_code == 3
     route = {"when": "steps.panel.by_role.style.status == 'failed'", "to": "chair"}
-    team = panel(tmp_path / "goes", {**PANEL, "on_error": "skip", "next": [route]}, CHAIR, style=broken)
+    team = panel(tmp_path / "goes", {**PANEL, "for_each": {"allow": ["failed"]}, "next": [route]}, CHAIR, style=broken)
     assert team.run(flow="own").exit_code == 0
 
 

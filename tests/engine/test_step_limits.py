@@ -43,9 +43,9 @@ def test_resume_tries_again_and_what_was_skipped_stays_so(tmp_path: Path) -> Non
     team.plays["one"] = [say()] * 3
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
-    team = limited(tmp_path / "stays", {"ask": "one", "on_error": "skip"})
+    team = limited(tmp_path / "stays", {"ask": "one", "allow": ["failed"]})
     with_flow(
-        team, {"steps": [{"id": "x", "ask": "one", "on_error": "skip", **LIMIT}, {"id": "ok", "review": "Good?"}]}
+        team, {"steps": [{"id": "x", "ask": "one", "allow": ["failed"], **LIMIT}, {"id": "ok", "review": "Good?"}]}
     )
     assert team.run(flow="own").exit_code == 4
     assert team.resume(yes=True).exit_code == 0
@@ -53,7 +53,11 @@ def test_resume_tries_again_and_what_was_skipped_stays_so(tmp_path: Path) -> Non
 
 
 def test_limit_is_that_of_each_item(tmp_path: Path) -> None:
-    step = {"ask": "one", "for_each": ["a", "b"], "concurrency": 1, "prompt": "{{ item }}", "on_error": "skip"}
+    step = {
+        "ask": "one",
+        "for_each": {"items": ["a", "b"], "concurrency": 1, "allow": ["failed"]},
+        "prompt": "{{ item }}",
+    }
     team = limited(tmp_path, step, {"choose": [{"when": "'\na\n' in prompt", **NEVER}, say()]})
     assert team.run(flow="own").exit_code == 0
     errors = [read(team.runs / f"latest/items/x.1.{index}.json")["outcome"]["error"] for index in (0, 1)]

@@ -19,9 +19,11 @@ pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 RELEASE: Record = {
     "id": "release",
-    "review": "Release it?",
-    "options": ["ship", "hold"],
-    "fields": {"copies": {"type": "integer", "minimum": 1}, "draft": {"type": "boolean", "default": False}},
+    "review": {
+        "question": "Release it?",
+        "options": ["ship", "hold"],
+        "fields": {"copies": {"type": "integer", "minimum": 1}, "draft": {"type": "boolean", "default": False}},
+    },
     "next": [
         {"when": "steps.release.option == 'hold'", "end": "held", "exit": 1},
         {"when": "steps.release.copies > 2 and not steps.release.draft", "to": "tell"},

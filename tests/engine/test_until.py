@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 FIRST_GOOD = "results | selectattr('verdict', 'equalto', 'good') | list | length > 0"
 GOOD, POOR = say(verdict="good"), say(verdict="poor")
-RACE: Record = {"id": "race", "ask": ["one", "two", "three"], "until": FIRST_GOOD}
+RACE: Record = {"id": "race", "ask": ["one", "two", "three"], "for_each": {"until": FIRST_GOOD}}
 LAST: Record = {
     "id": "last",
     "ask": "last",
@@ -84,10 +84,8 @@ def test_copies_within_a_cancelled_call_are_removed(tmp_path: Path) -> None:
         "id": "ask",
         "ask": "{{ item }}",
         "roles": ["one", "slow"],
-        "for_each": "{{ [inputs.role] }}",
-        "max_items": 1,
-        "isolate": "worktree",
-        "merge": "none",
+        "for_each": {"items": "{{ [inputs.role] }}", "max_items": 1},
+        "isolate": {"merge": "none"},
     }
     with_flow(team, {"inputs": {"role": "one"}, "steps": [inner]}, "try")
     call: Record = {"id": "race", "call": "try", "with": {"role": "{{ item }}"}, "for_each": ["slow", "one"]}

@@ -87,7 +87,7 @@ def test_called_flow_has_its_own_state_and_returns_its_outcome(tmp_path: Path) -
                 "ask": "one",
                 "prompt": "Say {{ inputs.word }}.",
                 "set": {"count": "{{ vars.count + 1 }}"},
-                "max_visits": 5,
+                "limits": {"visits": 5},
                 "next": [{"when": "vars.count < 2", "to": "one"}, {"end": "inner_end", "exit": 1}],
             }
         ],
@@ -110,7 +110,7 @@ def test_of_a_called_flow_its_caller_sees_the_outputs_alone(tmp_path: Path) -> N
     assert walked.ending.outcome == "as_declared"
 
 
-TWICE: Json = {"for_each": [1, 2], "concurrency": 2}
+TWICE: Json = {"for_each": {"items": [1, 2], "concurrency": 2}}
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Json], p
 
 def test_item_that_cannot_be_merged_is_not_chosen_and_nobody_gets_its_answer(tmp_path: Path) -> None:
     """The better of two attempts has conflicts."""
-    write = {"id": "write", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "on_error": "skip"}
+    write = {"id": "write", "ask": "one", "for_each": {"items": [1, 2], "allow": ["failed"]}, "isolate": "worktree"}
     by = [{"key": "score", "prefer": "highest"}]
     choose = {"id": "best", "check": "choose", "with": {"candidates": "{{ steps.write.results }}", "by": by}}
     conflict = {"status": "conflicts", "conflicts": [{"path": "a.txt", "kind": "content"}]}

@@ -26,9 +26,8 @@ steps:
   - {ask: reader, next: [{when: "steps.reader.visits < inputs.most", to: reader}]}
   - id: deeper
     call: topic
-    max_depth: 2
-    for_each: "{{ steps.reader.new }}"
-    max_items: 3
+    limits: {depth: 2}
+    for_each: {items: "{{ steps.reader.new }}", max_items: 3}
     with: {topic: "{{ item }}"}
 """
 
@@ -108,8 +107,11 @@ def test_unknown_check_is_found_before_run() -> None:
         ("{ask: reader, isolate: worktree}", (1, 1, READER, 16 + 1 + 2)),
         ("{ask: reader, isolate: worktree, for_each: [1, 2, 3]}", (3, 1, 3 * READER, 3 * (16 + 1) + 2)),
         ("{ask: reader, for_each: []}", (0, 1, 0, 2)),
-        ("{ask: reader, for_each: '{{ goal }}', max_items: 32, concurrency: 8}", (32, 8, 4 * READER, 32 * 16 + 2)),
-        ("{ask: reader, for_each: [1, 2, 3], concurrency: 64}", (3, 3, READER, 50)),
+        (
+            "{ask: reader, for_each: {items: '{{ goal }}', max_items: 32, concurrency: 8}}",
+            (32, 8, 4 * READER, 32 * 16 + 2),
+        ),
+        ("{ask: reader, for_each: {items: [1, 2, 3], concurrency: 64}}", (3, 3, READER, 50)),
     ],
 )  # fmt: skip
 def test_what_a_step_comes_to(step: str, expected: tuple[int, int, float, int]) -> None:
@@ -131,7 +133,8 @@ def test_concurrency_that_is_not_known_counts_as_the_worst(
     concurrency: str, inputs: dict[str, int], processes: int, seconds: float
 ) -> None:
     most = worst_of(
-        f"{{ask: reader, for_each: '{{{{ goal }}}}', max_items: 100, concurrency: '{concurrency}'}}", **inputs
+        f"{{ask: reader, for_each: {{items: '{{{{ goal }}}}', max_items: 100, concurrency: '{concurrency}'}}}}",
+        **inputs,
     )
     assert (most.processes, most.seconds) == (processes, seconds)
 
@@ -139,17 +142,16 @@ def test_concurrency_that_is_not_known_counts_as_the_worst(
 @pytest.mark.parametrize("most", [0, 65, -1, True, 2.5, "3"])
 def test_concurrency_out_of_range_is_found_before_the_run(most: object) -> None:
     with pytest.raises(DefinitionError) as caught:
-        worst_of("{check: c}, {ask: reader, for_each: [1], concurrency: '{{ inputs.most }}'}", most=most)
-    expected = f"flows/x.yaml: steps[1]: concurrency: must be a number from 1 to 64, not {most!r}"
+        worst_of("{check: c}, {ask: reader, for_each: {items: [1], concurrency: '{{ inputs.most }}'}}", most=most)
+    expected = f"flows/x.yaml: steps[1]: for_each.concurrency: must be a number from 1 to 64, not {most!r}"
     assert str(caught.value) == expected
 
 
 def test_walks_own_processes_come_on_top_of_those_of_its_items() -> None:
-    assert worst_of("{ask: reader}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
-    assert worst_of("{ask: planner}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
-    two = (
-        "{ask: reader, for_each: [1, 2], concurrency: 2}, {id: more, ask: reader, for_each: [1, 2, 3], concurrency: 3}"
-    )
+    assert worst_of("{ask: reader}, {id: many, ask: reader, for_each: {items: [1, 2], concurrency: 2}}").processes == 3
+    assert worst_of("{ask: planner}, {id: many, ask: reader, for_each: {items: [1, 2], concurrency: 2}}").processes == 3
+    more = "{id: more, ask: reader, for_each: {items: [1, 2, 3], concurrency: 3}}"
+    two = f"{{ask: reader, for_each: {{items: [1, 2], concurrency: 2}}}}, {more}"
     assert worst_of(two).processes == 3
 
 
@@ -157,11 +159,13 @@ def test_call_is_a_step_with_all_that_the_called_flow_comes_to() -> None:
     flows = flows_of(main="steps: [{ask: planner}, {call: sub}]", sub="steps: [{ask: reader}, {id: all, ask: '*'}]")
     seconds = PLANNER + READER + PLANNER + DEVELOPER + READER
     assert shape(worst(flows)) == (5, 3, seconds, 18 + (18 + 50) + 2)
-    fanned = flows_of(main="steps: [{call: sub, for_each: [1, 2, 3], concurrency: 2}]", sub="steps: [{ask: reader}]")
+    fanned = flows_of(
+        main="steps: [{call: sub, for_each: {items: [1, 2, 3], concurrency: 2}}]", sub="steps: [{ask: reader}]"
+    )
     assert shape(worst(fanned)) == (3, 2, 2 * READER, 3 * 18 + 2)
     nested = flows_of(
-        main="steps: [{call: sub, for_each: [1, 2, 3], concurrency: 2}]",
-        sub="steps: [{ask: planner}, {ask: reader, for_each: [1, 2], concurrency: 2, retry: {attempts: 2}}]",
+        main="steps: [{call: sub, for_each: {items: [1, 2, 3], concurrency: 2}}]",
+        sub="steps: [{ask: planner}, {ask: reader, for_each: {items: [1, 2], concurrency: 2}, retry: {attempts: 2}}]",
     )
     seconds = 2 * (PLANNER + 2 * READER + 1)
     assert shape(worst(nested)) == (3 * 5, 2 + 4, seconds, 3 * (18 + 2 * 33 + 2) + 2)
@@ -240,8 +244,8 @@ def test_recursion_goes_as_deep_as_its_limit() -> None:
 
 def test_recursion_through_another_flow_counts_the_called_one() -> None:
     flows = flows_of(
-        ask="steps: [{ask: reader}, {call: dig, max_depth: 3}]",
-        dig="steps: [{ask: planner}, {call: ask, max_depth: 1}]",
+        ask="steps: [{ask: reader}, {call: dig, limits: {depth: 3}}]",
+        dig="steps: [{ask: planner}, {call: ask, limits: {depth: 1}}]",
     )
     assert worst(flows).turns == 4
     assert worst({"dig": flows["dig"], "ask": flows["ask"]}).turns == 5
@@ -261,9 +265,11 @@ def test_each_call_has_the_bound_of_the_walk_it_starts() -> None:
     ("flows", "message"),
     [
         ({"a": "{call: a}"}, "flows/a.yaml: steps[0]: the calls go too deep to be counted"),
-        ({"a": "{call: b, max_depth: 50}", "b": "{call: c, max_depth: 50}", "c": "{call: a}"}, "too deep"),
-        ({"a": "{ask: reader}, {call: a, max_depth: 30, for_each: [1, 2, 3]}"}, "flows/a.yaml: steps[1]: an item"),
-        ({"a": "{check: c, for_each: '{{ goal }}', max_items: 100000, max_visits: 10000000, next: [{to: c}]}"},
+        ({"a": "{call: b, limits: {depth: 50}}", "b": "{call: c, limits: {depth: 50}}", "c": "{call: a}"}, "too deep"),
+        ({"a": "{ask: reader}, {call: a, limits: {depth: 30}, for_each: [1, 2, 3]}"},
+         "flows/a.yaml: steps[1]: an item"),
+        ({"a": "{check: c, for_each: {items: '{{ goal }}', max_items: 100000}, limits: {visits: 10000000},"
+               " next: [{to: c}]}"},
          "flows/a.yaml: steps: a run may need more than 1,000,000,000,000 recorded steps"),
     ],
 )  # fmt: skip
@@ -271,7 +277,7 @@ def test_what_cannot_be_counted_is_as_good_as_unbounded(flows: dict[str, str], m
     with pytest.raises(DefinitionError) as caught:
         worst(flows_of(**{name: f"steps: [{steps}]" for name, steps in flows.items()}))
     assert message in str(caught.value)
-    assert "max_" in caught.value.hint
+    assert "limits." in caught.value.hint
 
 
 def test_many_ways_to_be_called_are_counted_quickly() -> None:
@@ -308,7 +314,7 @@ def test_limit_of_turns_counts_every_prompt() -> None:
     ("processes", "seconds"), [(1, 12 * READER), (2, 8 * READER), (5, 4.4 * READER), (6, 2 * READER), (7, 2 * READER)]
 )
 def test_fewer_processes_take_more_time(processes: int, seconds: float) -> None:
-    most = worst_of("{ask: reader, for_each: '{{ goal }}', max_items: 12, concurrency: 6}")
+    most = worst_of("{ask: reader, for_each: {items: '{{ goal }}', max_items: 12, concurrency: 6}}")
     limited = most.within(processes=processes)
     assert limited.processes == min(processes, 6)
     assert limited.seconds == pytest.approx(seconds)
@@ -387,7 +393,7 @@ def note(flows: Mapping[str, FlowSpec]) -> None:
         "bounded": True,
         "a list of roles": any(step.asks_at_once for step in steps),
         "chosen roles": any(step.roles and not step.asks_at_once for step in steps),
-        "until": any(step.until for step in steps),
+        "until": any(step.for_each is not None and step.for_each.until for step in steps),
         "finally": bool(flows["own"].finally_),
     }
     SEEN.update(name for name, is_there in has.items() if is_there)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog.step_spec import StepLimits
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
 from codex_multi_role.flow.bounds import most_visits
@@ -155,7 +156,7 @@ def test_unbounded_loop_is_named_and_the_hint_fixes_it() -> None:
     assert str(caught.value) == "flows/x.yaml: steps[1]: can loop forever: edit-it -> try -> edit-it"
     condition = caught.value.hint.split('"')[1]
     assert visits_of(flow_of(text % f'{{when: "{condition}", to: edit-it}}'))["edit-it"] == 5
-    assert "max_visits" in caught.value.hint
+    assert "limits: {visits: N}" in caught.value.hint
     with pytest.raises(DefinitionError) as caught:
         visits_of(steps_of(a="", b="{to: a}"))
     assert '"cycle < cycles"' in caught.value.hint
@@ -198,7 +199,7 @@ def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
 
 @settings(max_examples=settings().max_examples // 2)
 @given(flow=FLOWS, limit=st.integers(1, 4))
-def test_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
-    steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)
+def test_flow_whose_steps_all_have_limits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
+    steps = tuple(step.model_copy(update={"limits": StepLimits(visits=limit)}) for step in flow.steps)
     most = visits_of(flow.model_copy(update={"steps": steps}))
     assert all(times <= limit for times in most.values())

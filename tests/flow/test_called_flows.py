@@ -86,8 +86,8 @@ def test_constants_of_the_right_type_and_templates_pass(
         ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "a", "b.yaml:1:22: step a", "a -> b -> a"),
         ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "b", "a.yaml:1:10: step b", "b -> a -> b"),
         ({"a": "{call: b}", "b": "{call: c}", "c": "{call: b}"}, "a", "c.yaml:1:10: step b", "b -> c -> b"),
-        ({"a": "{call: a, max_depth: 2}, {id: x, call: a}"}, "a", "a.yaml:1:42: step x", "a -> a"),
-        ({"a": "{call: b, max_depth: 2}", "b": "{call: b}"}, "a", "b.yaml:1:10: step b", "b -> b"),
+        ({"a": "{call: a, limits: {depth: 2}}, {id: x, call: a}"}, "a", "a.yaml:1:48: step x", "a -> a"),
+        ({"a": "{call: b, limits: {depth: 2}}", "b": "{call: b}"}, "a", "b.yaml:1:10: step b", "b -> b"),
     ],
 )
 def test_circle_of_calls_without_a_limit_is_named(
@@ -99,16 +99,16 @@ def test_circle_of_calls_without_a_limit_is_named(
         load_flows(asked, tmp_path, two_roles)
     expected = f"{tmp_path / 'flows'}/{place}: call: the circle of calls has no limit: {circle}"
     assert str(caught.value) == expected
-    assert "max_depth" in caught.value.hint
+    assert "limits: {depth: N}" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     "flows",
     [
-        {"a": "{call: a, max_depth: 2}"},
-        {"a": "{call: b}", "b": "{call: a, max_depth: 2}"},
-        {"a": "{call: b, max_depth: 1}", "b": "{call: a}"},
-        {"a": "{call: a, max_depth: 2}, {call: b}", "b": "{call: c}", "c": "{call: b, max_depth: 5}"},
+        {"a": "{call: a, limits: {depth: 2}}"},
+        {"a": "{call: b}", "b": "{call: a, limits: {depth: 2}}"},
+        {"a": "{call: b, limits: {depth: 1}}", "b": "{call: a}"},
+        {"a": "{call: a, limits: {depth: 2}}, {call: b}", "b": "{call: c}", "c": "{call: b, limits: {depth: 5}}"},
     ],
 )
 def test_circle_needs_one_limited_call_wherever_it_is_entered(

@@ -9,7 +9,7 @@ from codex_multi_role.flow.conditions import known_inputs
 from codex_multi_role.reading.places import Place
 from tests.support.flows import flow_of
 
-LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]
+LIMITED = flow_of("steps: [{call: topic, limits: {depth: 2}}]").steps[0]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]
         (["main", "topic", "other", "topic", "topic"], False),
     ],
 )
-def test_flow_runs_within_itself_as_often_as_max_depth_says(under_way: list[str], carried_out: bool) -> None:
+def test_flow_runs_within_itself_as_often_as_its_limit_says(under_way: list[str], carried_out: bool) -> None:
     assert may_call(LIMITED, under_way) == carried_out
 
 

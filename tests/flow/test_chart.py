@@ -6,7 +6,7 @@ from codex_multi_role.flow import End
 from codex_multi_role.flow.chart import BACK, NEXT, OUT, Arrow, chart_of, end_words, step_notes, step_words
 from tests.support.flows import flow_of
 
-FAN_OUT = "check: c, for_each: '{{ goal }}', max_items: 8"
+FAN_OUT = "check: c, for_each: {items: '{{ goal }}', max_items: 8}"
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,19 @@ def test_what_a_step_does(keys: str, words: str) -> None:
     [
         ("check: c", []),
         (FAN_OUT, ["for each item of goal, 8 at most, one at a time"]),
-        (f"{FAN_OUT}, as: file, concurrency: 4", ["for each file of goal, 8 at most, 4 at a time"]),
-        ("check: c, for_each: [1], concurrency: '{{ inputs.n }}'", ["for each item of 1 item, inputs.n at a time"]),
+        (
+            "check: c, for_each: {items: '{{ goal }}', max_items: 8, as: file, concurrency: 4}",
+            ["for each file of goal, 8 at most, 4 at a time"],
+        ),
+        (
+            "check: c, for_each: {items: [1], concurrency: '{{ inputs.n }}'}",
+            ["for each item of 1 item, inputs.n at a time"],
+        ),
         ("check: c, for_each: [1, 2]", ["for each item of 2 items, one at a time"]),
         ("ask: a, isolate: worktree, retry: {attempts: 3}", ["in a worktree of its own", "up to 3 tries"]),
-        ("check: c, on_error: skip, max_visits: 2", ["a failure does not end the run", "at most 2 visits"]),
-        ("id: r, review: Well, time_limit_seconds: 90, default: reject", ["reject after 90 s"]),
-        ("call: x, max_depth: 3, set: {a: 1, b: 2}", ["at most 3 deep", "sets a, b"]),
+        ("check: c, allow: [failed], limits: {visits: 2}", ["a failure does not end the run", "at most 2 visits"]),
+        ("id: r, review: {question: Well, after: {seconds: 90, answer: reject}}", ["reject after 90 s"]),
+        ("call: x, limits: {depth: 3}, set: {a: 1, b: 2}", ["at most 3 deep", "sets a, b"]),
     ],
 )
 def test_what_stands_around_a_step(keys: str, notes: list[str]) -> None:
@@ -43,7 +49,7 @@ def test_what_stands_around_a_step(keys: str, notes: list[str]) -> None:
 
 def test_ways_out_in_the_order_they_are_tried() -> None:
     flow = flow_of("""steps:
-      - {check: a, max_visits: 2, next: [{when: "steps.a.red\\n or cycle > 1", to: a}]}
+      - {check: a, limits: {visits: 2}, next: [{when: "steps.a.red\\n or cycle > 1", to: a}]}
       - {check: b}
       - {check: c, next: [{end: over, exit: 1}]}
     """)

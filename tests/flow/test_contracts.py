@@ -31,8 +31,8 @@ def _said(contract: Contract) -> list[str]:
 
 
 PLAN = "{id: plan, ask: planner}"
-FAN = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 1,
-    prompt: "{{ task.title }}."}"""
+FAN = """{id: work, ask: developer, for_each: {items: "{{ steps.plan.tasks }}", as: task, max_items: 1},
+         prompt: "{{ task.title }}."}"""
 
 
 def test_role_that_may_end_the_run_leaves_out_what_follows() -> None:
@@ -95,9 +95,9 @@ def test_problem_names_the_field_and_who_reads_it() -> None:
 
 
 def test_words_are_for_people_and_small_models() -> None:
-    fan = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 3,
-        prompt: "{% if steps.plan.note %}{{ steps.plan.note }}{% endif %} {{ task.title }} {{ task.size + 1 }}",
-        next: [{when: steps.plan.ok, end: good}]}"""
+    fan = """{id: work, ask: developer, for_each: {items: "{{ steps.plan.tasks }}", as: task, max_items: 3},
+         prompt: "{% if steps.plan.note %}{{ steps.plan.note }}{% endif %} {{ task.title }} {{ task.size + 1 }}",
+         next: [{when: steps.plan.ok, end: good}]}"""
     contract = _contract(f"{PLAN}, {fan}")
     assert in_words(contract).splitlines() == [
         "- tasks: a list of at most 3 elements, required (step work walks through it)",

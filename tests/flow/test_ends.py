@@ -8,7 +8,7 @@ from tests.support.flows import flow_of
 def test_every_end_once_with_its_exit_code() -> None:
     flow = flow_of("""steps:
       - {check: a, next: [{when: "steps.a.red", end: red, exit: 1}, {when: "steps.a.odd", end: red}]}
-      - {check: b, max_visits: 2, next: [{when: "steps.b.red", end: red, exit: 1}]}
+      - {check: b, limits: {visits: 2}, next: [{when: "steps.b.red", end: red, exit: 1}]}
     """)
     assert ends(flow) == (End("red", 1), End("red", 0), End("b_visits_used_up", 1), End("success", 0))
 

@@ -25,11 +25,24 @@ def first(step: dict[str, Any]) -> tuple[str, int]:
     ("step", "expected"),
     [
         ({}, ("solver", 1)),
-        ({"for_each": [1, 2, 3], "concurrency": 8}, ("solver", 3)),
-        ({"for_each": "{{ inputs.letters }}", "max_items": 9, "concurrency": "{{ inputs.at_once }}"}, ("solver", 2)),
-        ({"for_each": "{{ inputs.letters if cycle == 1 else [] }}", "max_items": 9, "concurrency": 9}, ("solver", 3)),
+        ({"for_each": {"items": [1, 2, 3], "concurrency": 8}}, ("solver", 3)),
         (
-            {"for_each": "{{ inputs.tasks }}", "max_items": 9, "concurrency": 9, "needs": "{{ item.after }}"},
+            {"for_each": {"items": "{{ inputs.letters }}", "max_items": 9, "concurrency": "{{ inputs.at_once }}"}},
+            ("solver", 2),
+        ),
+        (
+            {"for_each": {"items": "{{ inputs.letters if cycle == 1 else [] }}", "max_items": 9, "concurrency": 9}},
+            ("solver", 3),
+        ),
+        (
+            {
+                "for_each": {
+                    "items": "{{ inputs.tasks }}",
+                    "max_items": 9,
+                    "concurrency": 9,
+                    "needs": "{{ item.after }}",
+                }
+            },
             ("solver", 2),
         ),
     ],
@@ -44,8 +57,8 @@ def test_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any],
         {"check": "command"},
         {"check": "command", "for_each": [1, 2]},
         {"ask": "solver", "for_each": []},
-        {"ask": "solver", "for_each": "{{ inputs.at_once }}", "max_items": 9},
-        {"ask": "solver", "for_each": "{{ inputs.letters }}", "max_items": 2},
+        {"ask": "solver", "for_each": {"items": "{{ inputs.at_once }}", "max_items": 9}},
+        {"ask": "solver", "for_each": {"items": "{{ inputs.letters }}", "max_items": 2}},
     ],
 )
 def test_nothing_is_asked_first_by_other_steps_and_invalid_lists(step: dict[str, Any]) -> None:

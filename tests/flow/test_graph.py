@@ -20,13 +20,13 @@ steps:
   - {id: all, ask: "*"}
   - id: look
     review: Is "all" well?
-    max_visits: 2
+    limits: {visits: 2}
     next: [{when: "steps.look.approved and 1 < 2", to: work}, {when: "cycle < 3", to: all}, {end: given up, exit: 1}]
-  - {id: work, ask: developer, for_each: "{{ steps.all.todos }}", as: todo, max_items: 8, isolate: worktree}
+  - {id: work, ask: developer, for_each: {items: "{{ steps.all.todos }}", as: todo, max_items: 8}, isolate: worktree}
   - {id: dig, call: topic}
   - {check: choose}
 """,
-    topic="steps: [{ask: reader}, {call: topic, max_depth: 2}, {id: again, call: other}]",
+    topic="steps: [{ask: reader}, {call: topic, limits: {depth: 2}}, {id: again, call: other}]",
     other="steps: [{check: c}]",
     unrelated="steps: [{check: c}]",
 )

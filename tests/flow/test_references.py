@@ -17,11 +17,17 @@ STALE = [
         "reply.type: not a valid JSON Schema: 'objekt' is not valid under any of the give",
     ),
     ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: unknown input "fiel"; did you mean "file"?'),
-    ("{id: r, review: 'Ok?', show: '{{ steps.q }}'}", 'show: unknown step "q"'),
+    ("{id: r, review: {question: 'Ok?', show: '{{ steps.q }}'}}", 'review.show: unknown step "q"'),
     ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: unknown var "ruonds"; did you mean "rounds"?'),
-    ("{check: c, for_each: '{{ inputs.fiels }}', max_items: 3}", 'for_each: unknown input "fiels"; did you mean'),
+    (
+        "{check: c, for_each: {items: '{{ inputs.fiels }}', max_items: 3}}",
+        'for_each.items: unknown input "fiels"; did you mean',
+    ),
     ("{check: c, for_each: ['{{ cylce }}']}", 'for_each[0]: unknown template name "cylce"; did you mean "cycle"?'),
-    ("{check: c, for_each: [1], concurrency: '{{ inputs.fiel }}'}", 'concurrency: unknown input "fiel"'),
+    (
+        "{check: c, for_each: {items: [1], concurrency: '{{ inputs.fiel }}'}}",
+        'for_each.concurrency: unknown input "fiel"',
+    ),
     ("{check: c, set: {rounds: '{{ vars.round }}'}}", 'set.rounds: unknown var "round"; did you mean "rounds"?'),
     ("{check: c, next: [{when: 'vars.round', end: x}]}", 'next[0].when: unknown var "round"; did you mean'),
     ("{check: c, next: [{end: x, reason: '{{ vars.round }}'}]}", 'next[0].reason: unknown var "round"; did you'),
@@ -34,7 +40,7 @@ OUT_OF_SCOPE = [
     ("{check: c, with: {a: '{{ item }}'}}", 'with.a: unknown template name "item"'),
     ("{ask: planner, prompt: '{{ index }}'}", 'prompt: unknown template name "index"'),
     (
-        "{check: c, for_each: [1], as: file, with: {a: '{{ flie }}'}}",
+        "{check: c, for_each: {items: [1], as: file}, with: {a: '{{ flie }}'}}",
         'with.a: unknown template name "flie"; did you',
     ),
     (
@@ -42,7 +48,10 @@ OUT_OF_SCOPE = [
         'next[0].suggest: unknown template name "goal"',
     ),
     ("{check: c, for_each: ['{{ item }}']}", 'for_each[0]: unknown template name "item"'),
-    ("{check: c, for_each: [1], concurrency: '{{ item }}'}", 'concurrency: unknown template name "item"'),
+    (
+        "{check: c, for_each: {items: [1], concurrency: '{{ item }}'}}",
+        'for_each.concurrency: unknown template name "item"',
+    ),
     ("{check: c, for_each: [1], set: {rounds: '{{ item }}'}}", 'set.rounds: unknown template name "item"'),
     ("{check: c, for_each: [1], next: [{when: 'item', end: x}]}", 'next[0].when: unknown template name "item"'),
 ]

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog.step_spec import CheckStep, ReviewStep
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.result_reads import check_measured, fields_read, routes_on_result
 from tests.support.teams import Record
 
-LINT: Record = {"id": "lint", "check": "command", "on_bad": "continue", "with": {"argv": ["true"]}}
+LINT: Record = {"id": "lint", "check": "command", "allow": ["bad"], "with": {"argv": ["true"]}}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_fields_that_a_template_reads(text: str, fields: set[str]) -> None:
     ],
 )
 def test_condition_decides_if_it_names_a_field_of_the_result(when: str, decides: bool) -> None:
-    step = StepSpec.model_validate({**LINT, "next": [{"when": when, "end": "red"}, {"end": "green"}]})
+    step = CheckStep.model_validate({**LINT, "next": [{"when": when, "end": "red"}, {"end": "green"}]})
     assert routes_on_result(step) is decides
 
 
@@ -88,7 +89,7 @@ def test_measured_result_is_read(steps: list[Record], more: Record) -> None:
     ],
 )
 def test_measured_result_that_nothing_reads_is_refused(steps: list[Record], more: Record) -> None:
-    with pytest.raises(DefinitionError, match=r"on_bad: continue, but nothing after the step reads steps\.lint"):
+    with pytest.raises(DefinitionError, match=r"allow: \[bad\], but nothing after the step reads steps\.lint"):
         check(*steps, **more)
 
 
@@ -109,10 +110,10 @@ def test_known_caller_must_read_what_its_flow_measures(caller: list[Record], mor
     if is_read:
         check_measured(flows)
         return
-    with pytest.raises(DefinitionError, match=r"linted\.yaml.*on_bad: continue, but nothing after the step reads"):
+    with pytest.raises(DefinitionError, match=r"linted\.yaml.*allow: \[bad\], but nothing after the step reads"):
         check_measured(flows)
 
 
 def test_rejection_is_never_only_measured() -> None:
-    with pytest.raises(ValueError, match="on_bad: continue does not go with review"):
-        StepSpec.model_validate({"id": "gate", "review": "Continue?", "on_bad": "continue"})
+    with pytest.raises(ValueError, match=r"allow: \[bad\] does not go with review"):
+        ReviewStep(id="gate", review="Continue?", allow=["bad"])

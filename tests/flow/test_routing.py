@@ -68,7 +68,7 @@ def test_entries_after_the_one_that_holds_are_not_evaluated() -> None:
 
 @pytest.mark.parametrize("routes", ["[]", "[{to: ship}]"])
 def test_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
-    flow = flow_of(routes, max_visits=2)
+    flow = flow_of(routes, limits={"visits": 2})
     state = new_state(flow, "goal", {}, 3)
     assert after(flow, flow.steps[1], state) == GoTo(flow.steps[2])
     state.enter("ship")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role import Step
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
@@ -182,9 +183,9 @@ def test_ask_after_call_without_handoffs_uses_earlier_one() -> None:
     assert state.input_handoff(None) == {"summary": "before the call"}
 
 
-CHECK = StepSpec(id="lint", check="command")
-REVIEW = StepSpec(id="gate", review="Continue?")
-EVERY = StepSpec(id="plan", ask="planner", for_each=["a", "b"])
+CHECK = Step(id="lint", check="command")
+REVIEW = Step(id="gate", review="Continue?")
+EVERY = Step(id="plan", ask="planner", for_each=["a", "b"])
 
 
 def after_checks(*steps: StepSpec) -> FlowState:
@@ -217,7 +218,7 @@ def test_answer_with_a_field_of_that_name_keeps_it() -> None:
 
 
 def test_tests_are_not_given_as_a_result_beside_the_test_result() -> None:
-    assert after_checks(StepSpec(id="lint", check="tests")).input_handoff(None) == {"summary": "mine"}
+    assert after_checks(Step(id="lint", check="tests")).input_handoff(None) == {"summary": "mine"}
 
 
 def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
@@ -255,7 +256,7 @@ def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
 )
 def test_item_starts_from_itself_alone_unless_its_prompt_shows_it(prompt: str | None, is_shown: bool) -> None:
     state = after_checks(CHECK, REVIEW)
-    item = content_of_item(StepSpec.model_validate({"ask": "developer", "for_each": [1], "as": "task"}), {"text": "a"})
+    item = content_of_item(Step(ask="developer", for_each={"items": [1], "as": "task"}), {"text": "a"})
     assert state.input_handoff(item, prompt) == (None if is_shown else {"task": {"text": "a"}})
 
 
@@ -263,13 +264,17 @@ def test_item_starts_from_itself_alone_unless_its_prompt_shows_it(prompt: str | 
     "step",
     [
         {"ask": ["planner", "developer"]},
-        {"ask": "{{ item }}", "roles": ["planner"], "for_each": "{{ vars.roles }}", "max_items": 2},
-        {"ask": "{{ who }}", "as": "who", "roles": ["planner"], "for_each": "{{ vars.roles }}", "max_items": 2},
+        {"ask": "{{ item }}", "roles": ["planner"], "for_each": {"items": "{{ vars.roles }}", "max_items": 2}},
+        {
+            "ask": "{{ who }}",
+            "for_each": {"items": "{{ vars.roles }}", "as": "who", "max_items": 2},
+            "roles": ["planner"],
+        },
         {"call": "other", "for_each": ["planner"]},
     ],
 )
 def test_item_that_names_a_role_or_is_for_a_called_flow_has_no_content(step: dict[str, Any]) -> None:
-    assert content_of_item(StepSpec.model_validate({"id": "x", **step}), "planner") is None
+    assert content_of_item(Step(**{"id": "x", **step}), "planner") is None
 
 
 def test_items_without_answers_replace_nothing() -> None:

@@ -30,7 +30,7 @@ vars: {rounds: 0}
 outputs: [answer, again]
 steps:
   - {id: answer, ask: closed}
-  - {id: again, call: inner, max_depth: 2}
+  - {id: again, call: inner, limits: {depth: 2}}
   - {id: hidden, check: answer, with: {text: x}}
 """
 FLOW = """\

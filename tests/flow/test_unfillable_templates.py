@@ -20,7 +20,7 @@ steps:
   - {{id: work, ask: developer{work}}}
   - id: measure
     check: tests
-    max_visits: 3
+    limits: {{visits: 3}}
     next:
       - {{when: "steps.measure.failed > 0", to: work}}
       - {{when: "steps.measure.failed < 0", to: plan}}
@@ -58,11 +58,11 @@ def test_own_result_is_known_only_after_the_step(tmp_path: Path, write: Write, t
 
 def test_items_that_may_be_none_are_not_judged(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     prompt = 'prompt: "{{ steps.measure.failed }}"'
-    items = 'for_each: "{{ steps.plan.tasks }}", max_items: 3'
+    items = 'for_each: {items: "{{ steps.plan.tasks }}", max_items: 3}'
     assert _problem(tmp_path, write, two_roles, work=f"{items}, {prompt}") == ""
     assert "step work: prompt: " in _problem(tmp_path, write, two_roles, work=f"for_each: [1], {prompt}")
-    listed = 'for_each: "{{ steps.measure.tasks }}", max_items: 3'
-    assert "step work: for_each: " in _problem(tmp_path, write, two_roles, work=listed)
+    listed = 'for_each: {items: "{{ steps.measure.tasks }}", max_items: 3}'
+    assert "step work: for_each.items: " in _problem(tmp_path, write, two_roles, work=listed)
 
 
 ARGUMENTS = {

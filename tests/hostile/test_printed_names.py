@@ -239,7 +239,10 @@ def test_run_with_hostile_answers_prints_nothing_of_that_kind(
 ) -> None:
     files = [{"path": name, "content": HOSTILE} for name in NAMES if "\udce9" not in name]
     plays = {"one": [say(HOSTILE, files=files)]}
-    steps = [{"id": "work", "ask": "one"}, {"id": "ok", "review": HOSTILE, "show": f"{{{{ roles.one }}}}{HOSTILE}"}]
+    steps = [
+        {"id": "work", "ask": "one"},
+        {"id": "ok", "review": {"question": HOSTILE, "show": f"{{{{ roles.one }}}}{HOSTILE}"}},
+    ]
     team = with_flow(TeamFolder(tmp_path, {"one": WRITER}, plays), {"steps": steps})
     if on_terminal:
         monkeypatch.setattr("tests.support.console.TextIOWrapper", Terminal)

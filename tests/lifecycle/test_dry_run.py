@@ -78,7 +78,7 @@ def test_templates_show_what_is_known_and_name_what_is_not(tmp_path: Path) -> No
 def test_later_step_result_is_absent_from_first_pass(tmp_path: Path) -> None:
     text = "{{ 'again' if steps.measure.visits else 'first' }}, {{ steps.measure.seconds | default('none') }}."
     steps = [
-        {"ask": "planner", "prompt": text, "max_visits": 3},
+        {"ask": "planner", "prompt": text, "limits": {"visits": 3}},
         {"id": "measure", "check": "tests", "next": [{"when": "steps.measure.failed", "to": "planner"}]},
         {"ask": "judge", "prompt": text},
     ]
@@ -88,7 +88,9 @@ def test_later_step_result_is_absent_from_first_pass(tmp_path: Path) -> None:
 
 
 def test_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:
-    (record,) = told(tmp_path, [{"ask": "judge", "as": "part", "for_each": ["a", "b"], "prompt": "On {{ part }}!"}])
+    (record,) = told(
+        tmp_path, [{"ask": "judge", "for_each": {"items": ["a", "b"], "as": "part"}, "prompt": "On {{ part }}!"}]
+    )
     assert record["item"] == "1 of 2"
     assert "On a!" in record["prompt"]
     assert '"part"' not in record["prompt"]
@@ -128,8 +130,9 @@ def test_check_has_its_options_as_far_as_they_are_known(tmp_path: Path) -> None:
 
 
 def test_review_has_its_question_and_what_is_shown_with_it(tmp_path: Path) -> None:
-    review = {"id": "sure", "review": "Is {{ goal }} fine?", "show": "{{ roles.planner.plan }}"}
-    record = told(tmp_path, [{"ask": "planner"}, {**review, "time_limit_seconds": 60, "default": "reject"}])[1]
+    after = {"seconds": 60, "answer": "reject"}
+    review = {"question": "Is {{ goal }} fine?", "show": "{{ roles.planner.plan }}", "after": after}
+    record = told(tmp_path, [{"ask": "planner"}, {"id": "sure", "review": review}])[1]
     assert (record["type"], record["question"], record["show"]) == ("review", "Is reach it fine?", "<planner.plan>")
     assert (record["time_limit_seconds"], record["default"]) == (60, "reject")
 
@@ -153,7 +156,7 @@ def test_called_flow_is_shown_once_with_its_own_inputs(tmp_path: Path) -> None:
 
 
 def test_recursive_flow_is_shown_once(tmp_path: Path) -> None:
-    records = told(tmp_path, [{"ask": "planner"}, {"id": "deeper", "call": "own", "max_depth": 2}])
+    records = told(tmp_path, [{"ask": "planner"}, {"id": "deeper", "call": "own", "limits": {"depth": 2}}])
     assert [record["type"] for record in records] == ["ask", "call"]
 
 

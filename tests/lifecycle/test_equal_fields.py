@@ -22,7 +22,7 @@ FIELDS: Record = {
     "maybe": {"type": ["integer", "null"]},
 }
 SCHEMA: Record = {"type": "object", "properties": FIELDS, "required": [*FIELDS], "additionalProperties": False}
-ANSWERS: list[Record] = [{"ask": "one"}, {"review": "OK?", "fields": FIELDS}]
+ANSWERS: list[Record] = [{"ask": "one"}, {"review": {"question": "OK?", "fields": FIELDS}}]
 
 
 def _when(condition: str) -> Record:
@@ -69,8 +69,11 @@ def _problem(folder: Path, answer: Record, step: Record) -> str:
         (_prompt("{{ steps.a.count.x }}"), "steps.a.count.x must be an object here"),
         (_prompt("{{ steps.a.where.lien }}"), 'steps.a.where: unknown field "lien"; did you mean "line"?'),
         (_prompt("{{ steps.a.foo }}"), 'steps.a: unknown field "foo"'),
-        (_prompt("{{ item.name }}", for_each="{{ steps.a.tags }}", max_items=3), "tags[].name must be an object here"),
-        (_prompt("{{ item }}", for_each="{{ steps.a.note }}", max_items=3), "must be a list, but"),
+        (
+            _prompt("{{ item.name }}", for_each={"items": "{{ steps.a.tags }}", "max_items": 3}),
+            "tags[].name must be an object here",
+        ),
+        (_prompt("{{ item }}", for_each={"items": "{{ steps.a.note }}", "max_items": 3}), "must be a list, but"),
     ],
 )
 def test_mistake_is_refused_in_equal_words(tmp_path: Path, step: Record, words: str) -> None:
@@ -87,7 +90,7 @@ def test_mistake_is_refused_in_equal_words(tmp_path: Path, step: Record, words: 
         _prompt(
             "{{ steps.a.note + steps.a.tags[0] }} {{ steps.a.count + steps.a.where.line }} {{ steps.a.tags | length }}"
         ),
-        _prompt("{{ item.upper() }}", for_each="{{ steps.a.tags }}", max_items=3),
+        _prompt("{{ item.upper() }}", for_each={"items": "{{ steps.a.tags }}", "max_items": 3}),
     ],
 )
 def test_right_uses_are_accepted(tmp_path: Path, step: Record) -> None:

@@ -12,7 +12,7 @@ MISTAKES = {
     "catalog.yaml": CATALOG.replace("model_env", "modle_env")
     + "  - role_file: extra.yaml\n    reasoning_effort: hihg\n",
     "extra.yaml": "name: extra\nprompt_txt: Think.\nlimits: {turn_seconds: 0}\n",
-    "flows/own.yaml": "steps:\n  - {ask: thinker, next: [{to: doar}]}\n  - {id: doer, ask: doer, max_vists: 3}\n",
+    "flows/own.yaml": "steps:\n  - {ask: thinker, next: [{to: doar}]}\n  - {id: doer, ask: doer, prmpt: x}\n",
     "flows/other.yaml": "steps:\n\t- {ask: thinker}\n",
     "playbooks/own.yaml": "name: own\nroles:\n  thinker:\n    - {jsn: {summary: fine}}\n",
 }
@@ -35,7 +35,7 @@ def test_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
         'team/extra.yaml:2:1: unknown key "prompt_txt"; did you mean "prompt_text"?',
         "team/extra.yaml:3:10: limits.turn_seconds: must be more than 0, not 0",
         "team/flows/other.yaml:2:1: a value cannot begin with a tab or one of % @ `",
-        'team/flows/own.yaml:3:27: step doer: unknown key "max_vists"; did you mean "max_visits"?',
+        'team/flows/own.yaml:3:27: step doer: unknown key "prmpt"; did you mean "prompt"?',
         'team/playbooks/own.yaml:4:8: roles.thinker[0]: unknown key "jsn"; did you mean "json"?',
     ]
     assert console("flows", "validate", "--roles", "team", folder=project).stderr == done.stderr

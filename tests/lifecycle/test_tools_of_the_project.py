@@ -35,7 +35,7 @@ STEPS: dict[str, list[Record]] = {
     "plain": [{"id": "one", "ask": "one"}],
     "parked": [{"id": "one", "ask": "one"}, {"id": "person", "review": "Is it good?"}],
     **{
-        merge: [{"id": "one", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "merge": merge}]
+        merge: [{"id": "one", "ask": "one", "for_each": [1, 2], "isolate": {"merge": merge}}]
         for merge in ("all", "none")
     },
     "measured": [

@@ -109,20 +109,20 @@ WRONG = [
     ("ask: planner, with: {a: \"{{ inputs.depth == 'fast' }}\"}", "with.a: inputs.depth is never 'fast'"),
     # lists and numbers
     (
-        "ask: planner, max_items: 3, for_each: '{{ inputs.word }}'",
-        "for_each: must be a list, but {{ inputs.word }} is a te",
+        "ask: planner, for_each: {max_items: 3, items: '{{ inputs.word }}'}",
+        "for_each.items: must be a list, but {{ inputs.word }} is a te",
     ),
     (
-        "ask: planner, max_items: 3, for_each: '{{ inputs.count }}'",
-        "for_each: must be a list, but {{ inputs.count }} is a ",
+        "ask: planner, for_each: {max_items: 3, items: '{{ inputs.count }}'}",
+        "for_each.items: must be a list, but {{ inputs.count }} is a ",
     ),
     (
-        "ask: planner, max_items: 3, for_each: '{{ steps.lint.stdout }}'",
-        "for_each: must be a list, but {{ steps.lint.stdou",
+        "ask: planner, for_each: {max_items: 3, items: '{{ steps.lint.stdout }}'}",
+        "for_each.items: must be a list, but {{ steps.lint.stdou",
     ),
     (
-        "ask: planner, for_each: [1], concurrency: '{{ inputs.names }}'",
-        "concurrency: must be a number, but {{ inputs.names",
+        "ask: planner, for_each: {items: [1], concurrency: '{{ inputs.names }}'}",
+        "for_each.concurrency: must be a number, but {{ inputs.names",
     ),
 ]
 
@@ -159,8 +159,8 @@ def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: st
         "check: command, with: {argv: '{{ vars.rounds }}', environment: '{{ steps.planner.environment }}'}",
         "check: command, for_each: [[ls]], with: {argv: '{{ item }}'}",
         "check: choose, with: {candidates: '{{ steps.each.results }}', by: [{key: '{{ goal }}', prefer: highest}]}",
-        "ask: planner, max_items: 3, for_each: '{{ inputs.names or steps.planner.tasks }}'",
-        "ask: planner, max_items: 3, for_each: '{{ steps.planner.tasks | map(attribute=1) }}'",
+        "ask: planner, for_each: {max_items: 3, items: '{{ inputs.names or steps.planner.tasks }}'}",
+        "ask: planner, for_each: {max_items: 3, items: '{{ steps.planner.tasks | map(attribute=1) }}'}",
         "ask: planner, next: [{when: \"steps.lint.verdict in ('failed', 'could not run')\", end: x}]",
         "ask: planner, next: [{when: \"steps.judge.verdict == 'approved' and steps.judge.status == 'done'\", end: x}]",
         "ask: planner, next: [{when: \"steps.planner.verdict == 'DONE' or steps.inner.outcome == 'red'\", end: x}]",

@@ -93,7 +93,12 @@ def test_huge_tracked_file_is_merged_back_in_little_memory(tmp_path: Path) -> No
         file.truncate(HUGE)
     commit_all(team.workspace)
     (tmp_path / "roles/flows").mkdir()
-    step = {"id": "copied", "ask": "writer", "isolate": "worktree", "for_each": ["huge", "small"], "concurrency": 2}
+    step = {
+        "id": "copied",
+        "ask": "writer",
+        "isolate": "worktree",
+        "for_each": {"items": ["huge", "small"], "concurrency": 2},
+    }
     (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
     code, most, events = run_alone(team, "--flow", "mine")
     assert code == 0, events[-1]

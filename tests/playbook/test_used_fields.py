@@ -52,7 +52,7 @@ def test_texts_and_inner_fields_are_filled() -> None:
 
 
 def test_items_of_a_fan_out_have_the_fields_that_it_uses() -> None:
-    step = {"id": "b", "ask": "two", "for_each": "{{ steps.a.tasks }}", "as": "task", "max_items": 9}
+    step = {"id": "b", "ask": "two", "for_each": {"items": "{{ steps.a.tasks }}", "as": "task", "max_items": 9}}
     step |= {"prompt": "{{ task.title }} {{ item.size }}"}
     assert answers(step, count=1) == [{"tasks": [{"title": "automatic", "size": "automatic"}]}]
 

@@ -114,7 +114,7 @@ def test_names_that_differ_by_case_in_copy_merge_safely(tmp_path: Path, folding:
         (workspace / name).write_text(name)
     commit_all(workspace, folding)
     config = (workspace / ".git/config").read_text()
-    with_flow(team, {"steps": [{"ask": "writer", "isolate": "worktree", "on_error": "skip"}]})
+    with_flow(team, {"steps": [{"ask": "writer", "isolate": "worktree", "allow": ["failed"]}]})
     events = run_there(team, folding, "--workspace", ".", "--runs-dir", str(team.runs), "--flow", "own")
     (merged,) = [event for event in events if event["type"] == "copy_merged"]
     assert merged["paths"] == ["Src/a.py"]

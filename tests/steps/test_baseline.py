@@ -183,10 +183,10 @@ def test_change_that_only_a_command_made_is_tested_at_the_end(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("real_pytest")
 def test_check_that_could_not_run_and_may_fail_is_not_repeated_at_the_end(tmp_path: Path) -> None:
-    """`on_error: skip` of the last `check: tests` decides; the same files are not tested again beside it."""
+    """`allow` of the last `check: tests` decides; the same files are not tested again beside it."""
     team = team_that(tmp_path, writes("CONTINUE", code=RIGHT))
     (team.workspace / "conftest.py").write_text("raise OSError\n")
-    with_flow(team, {"steps": [{"ask": "one"}, {"check": "tests", "on_error": "skip"}]})
+    with_flow(team, {"steps": [{"ask": "one"}, {"check": "tests", "allow": ["bad", "failed"]}]})
     report = team.run(flow="own", run_tests=True)
     assert (report.exit_code, report.outcome) == (0, "success"), report
     assert [each["number"] for each in team.of_type("tests_started")] == [1, 2]
@@ -368,7 +368,7 @@ def test_removal_is_not_confirmed_where_the_recorded_path_would_change(tmp_path:
     gone = writes("CONTINUE", code=RIGHT, tests="def test_two():\n    assert True\n")
     team = team_that(tmp_path, gone, gone, gone)
     again = {"when": "steps.tested.verdict == 'gone' and steps.work.visits < 2", "to": "work"}
-    work = {"id": "work", "ask": "one", "max_visits": 3}
+    work = {"id": "work", "ask": "one", "limits": {"visits": 3}}
     with_flow(team, {"steps": [work, {"id": "tested", "check": "tests", "next": [again]}]})
     assert team.run(flow="own", run_tests=True).exit_code == 1
     assert len(team.turns()) == 2
@@ -466,7 +466,7 @@ def test_copies_have_a_baseline_of_their_own(tmp_path: Path) -> None:
     """A copy lacks what git ignores, so that a test there has failed before as well."""
     written = {"path": CODE, "content": RIGHT}
     team = with_ignored(tmp_path, say(files=[written]), say(files=[written]))
-    step: Record = {"ask": "one", "isolate": "worktree", "merge": "none", "for_each": ["a", "b"], "concurrency": 2}
+    step: Record = {"ask": "one", "isolate": {"merge": "none"}, "for_each": {"items": ["a", "b"], "concurrency": 2}}
     with_flow(team, {"steps": [step]})
     team.run(flow="own", run_tests=True)
     first, in_copy = team.of_type("baseline_measured")

@@ -211,10 +211,8 @@ def test_role_writes_only_the_copy_that_it_works_in(tmp_path: Path, monkeypatch:
     step = {
         "id": "apart",
         "ask": "writer",
-        "for_each": [1, 2],
-        "concurrency": 1,
-        "isolate": "worktree",
-        "merge": "none",
+        "for_each": {"items": [1, 2], "concurrency": 1},
+        "isolate": {"merge": "none"},
     }
     report = with_flow(made, {"steps": [step]}).run(flow="own")
     assert report.outcome == "success", report

@@ -99,7 +99,7 @@ def test_compacted_conversation_gets_its_instructions_again(tmp_path: Path) -> N
 
 def test_prompt_of_a_step_is_always_whole(tmp_path: Path) -> None:
     ways: list[Record] = [{"when": "steps.own.visits < 2", "to": "own"}, {"end": "over"}]
-    step: Record = {"id": "own", "ask": "one", "prompt": FULL, "max_visits": 2, "next": ways}
+    step: Record = {"id": "own", "ask": "one", "prompt": FULL, "limits": {"visits": 2}, "next": ways}
     team = with_flow(
         TeamFolder(tmp_path, {"one": {"prompt_text": "Unused."}}, {"one": [say(), say()]}), {"steps": [step]}
     )

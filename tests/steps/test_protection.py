@@ -36,7 +36,7 @@ CHEATED = ["tests/conftest.py", "tests/test_it.py"]
 @pytest.mark.usefixtures("real_codex", "real_pytest")
 def test_changed_protected_files_are_restored_and_reported(tmp_path: Path) -> None:
     """The role that changed them and the roles that read its result are informed."""
-    steps = [{"id": "all", "ask": "*", "max_visits": 2, "next": [{"when": "cycle < 2", "to": "all"}]}]
+    steps = [{"id": "all", "ask": "*", "limits": {"visits": 2}, "next": [{"when": "cycle < 2", "to": "all"}]}]
     made = team(tmp_path, [CHEAT, say()], flow={"steps": steps, "protect": ["tests/**"]})
     report = made.run(flow="own", run_tests=True)
     turn = report.folder / "writer/turn_001"
@@ -131,7 +131,7 @@ def test_with_others_at_work_only_what_is_protected_is_put_back(tmp_path: Path) 
         shell("echo x > a.txt; " + wait.format(other="b.txt", own="a2.txt")),
         shell("echo x > b.txt; " + wait.format(other="a.txt", own="b2.txt")),
     ]
-    steps = [{"id": "go", "ask": "writer", "for_each": ["a", "b"], "concurrency": 2}]
+    steps = [{"id": "go", "ask": "writer", "for_each": {"items": ["a", "b"], "concurrency": 2}}]
     made = team(tmp_path, plays, flow={"steps": steps, "protect": ["tests/**"]})
     made.run(flow="own")
     names = sorted(path.name for path in made.workspace.iterdir())

@@ -83,7 +83,7 @@ def test_items_at_once_keep_what_an_interrupted_one_left(tmp_path: Path, interru
 def test_step_that_is_not_repeatable_waits_for_a_person(
     tmp_path: Path, interrupted: Callable[..., None], approved: bool
 ) -> None:
-    team = appending(tmp_path, repeatable=False)
+    team = appending(tmp_path, once=True)
     interrupted(team)
     assert team.resume(yes=True).exit_code == 4
     [asked] = team.of_type("review_asked")
@@ -98,7 +98,7 @@ def test_step_that_is_not_repeatable_waits_for_a_person(
 
 
 def test_every_interruption_is_asked_about(tmp_path: Path, interrupted: Callable[..., None]) -> None:
-    team = appending(tmp_path, repeatable=False)
+    team = appending(tmp_path, once=True)
     interrupted(team)
     assert team.resume().exit_code == 4
     answer("latest", runs_dir=team.runs, approved=True)
@@ -116,7 +116,7 @@ def _interrupt(*_: object) -> Any:
 
 
 def test_only_checks_are_repeatable_or_not(tmp_path: Path) -> None:
-    steps: list[Record] = [{"ask": "one", "repeatable": False}]
+    steps: list[Record] = [{"ask": "one", "once": True}]
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": []}), {"steps": steps})
-    with pytest.raises(DefinitionError, match="repeatable belongs to check"):
+    with pytest.raises(DefinitionError, match="once belongs to check"):
         team.run(flow="own")

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
+from codex_multi_role.catalog.step_spec import AskStep, ForEach
 from codex_multi_role.flow import FlowState, GoTo, Terms, WalkBound, WorstCase, after, may_call, new_state
 from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES
 from tests.support.simulated_clock import Clock, Pause, Side, Turn, Work
@@ -154,27 +155,27 @@ class Simulation:
                 raise TooLong
             place.state.enter(move.step.id)
             place.row.draw(self._number(0, 2))
-            fans_out = move.step.for_each is not None
-            yield from self._fan_out(move.step, place) if fans_out else self._unit(move.step, place, {})
-            place.row.draw(0 if fans_out or move.step.isolate is None else 1)
+            fan_out = move.step.for_each
+            yield from self._unit(move.step, place, {}) if fan_out is None else self._fan_out(move.step, fan_out, place)
+            place.row.draw(0 if fan_out is not None or move.step.isolate is None else 1)
             place.state.leave(move.step.id, any_result(self._chance))
             move = after(flow, move.step, place.state)
 
-    def _fan_out(self, step: StepSpec, place: Place) -> Work:
+    def _fan_out(self, step: StepSpec, fan_out: ForEach, place: Place) -> Work:
         """Each item begins as soon as there is room for it, with places in the journal that were drawn for it."""
         size = place.bound.unit_records[step.id]
-        given: list[Any] = list(range(self._number(0, step.max_items or 0)))
-        if isinstance(step.for_each, list):
-            given = step.for_each
-        place.row.draw(len(given) * (size if step.isolate is None else size + 1) + (1 if step.until else 0))
+        given: list[Any] = list(range(self._number(0, fan_out.max_items or 0)))
+        if isinstance(fan_out.items, list):
+            given = fan_out.items
+        place.row.draw(len(given) * (size if step.isolate is None else size + 1) + (1 if fan_out.until else 0))
         items = [
             self._item(
                 self._chosen(step, item), replace(place, row=Row(size), held=set()), {"item": item, "index": index}
             )
             for index, item in enumerate(given)
         ]
-        needs = self._needs(len(items)) if step.needs else ()
-        yield Side(items, self._at_once(step, place), needs, lambda: step.until is not None and self._is_lucky())
+        needs = self._needs(len(items)) if fan_out.needs else ()
+        yield Side(items, self._at_once(fan_out, place), needs, lambda: fan_out.until is not None and self._is_lucky())
 
     def _chosen(self, step: StepSpec, item: object) -> StepSpec:
         """With the role that the item asks."""
@@ -192,14 +193,14 @@ class Simulation:
         finally:
             self._team.discard_output(place.held)
 
-    def _at_once(self, step: StepSpec, place: Place) -> int:
-        unknown = isinstance(step.concurrency, str) and "steps" in step.concurrency
-        given = self._number(1, MOST_ITEMS) if unknown else render(step.concurrency, place.state.context(), "")
+    def _at_once(self, fan_out: ForEach, place: Place) -> int:
+        unknown = isinstance(fan_out.concurrency, str) and "steps" in fan_out.concurrency
+        given = self._number(1, MOST_ITEMS) if unknown else render(fan_out.concurrency, place.state.context(), "")
         return int(given)
 
     def _unit(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
         """Ends with its limit, of which only checks have one here: their pauses wait for nothing else."""
-        seconds = step.limits.seconds if step.limits else None
+        seconds = step.limits.seconds
         place.row.draw(0 if seconds is None else 2)
         end = math.inf if seconds is None else self._clock.now + seconds
         for wanted in self._tries(step, place, item):
@@ -228,10 +229,11 @@ class Simulation:
             yield from self._call(step, place, item)
         else:
             place.row.draw(self._number(1, 2) if step.review else 1)
-            longest = CHECK_SECONDS if step.check else step.time_limit_seconds or 0.0
+            after = step.review.after if step.review is not None else None
+            longest = CHECK_SECONDS if step.check else after.seconds if after is not None else 0.0
             yield self._lasting(Pause, longest * self._number(0, 2) / 2)
 
-    def _ask(self, step: StepSpec, role: str, place: Place) -> Work:
+    def _ask(self, step: AskStep, role: str, place: Place) -> Work:
         self._team.hold(role, place.held)
         more_steps = self._catalog.role(role).max_steps
         place.row.draw(self._number(1, STEPS_PER_ASK + more_steps))
@@ -239,7 +241,7 @@ class Simulation:
         repairs = self._number(0, self._terms.repair_attempts)
         self._turns += 1 + continued
         self._repair_turns += repairs
-        most = step.limits.turn_seconds if step.limits and step.limits.turn_seconds else ROLES[role]
+        most = step.limits.turn_seconds or ROLES[role]
         for _ in range(1 + continued + repairs):
             yield from self._prompt(most)
         if CATALOG.role(role).may_change_workspace:

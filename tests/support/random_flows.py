@@ -85,7 +85,33 @@ def flows(draw: st.DrawFn, of: Weights) -> list[Record]:
     own = drawing.flow("own")
     final = draw(st.sampled_from(["", "", "f", "fg"])) if drawing.has("finally") else ""
     own["finally"] = [{"id": each, **of.check} for each in final]
-    return [*drawing.flows.values()]
+    return [{**flow, "steps": [*map(grouped, flow["steps"])]} for flow in drawing.flows.values()]
+
+
+def grouped(drawn: Record) -> Record:
+    """The step as people write it: its keys in groups. ``drawn`` has them at one level."""
+    step = {key: value for key, value in drawn.items() if key not in DRAWN}
+    is_fan_out = "for_each" in step or isinstance(step.get("ask"), list)
+    fan_out = {key: drawn[key] for key in OF_ITEMS if key in drawn}
+    fan_out |= {"on_failure": "cancel"} if "cancel" in drawn else {}
+    allowed = ["failed"] if "ask" in step else ["bad", "failed"]
+    skipped: Record = {"allow": allowed} if "skip" in drawn else {}
+    if fan_out or (is_fan_out and skipped):
+        items: Record = {"items": step["for_each"]} if "for_each" in step else {}
+        step["for_each"] = items | fan_out | skipped
+    step |= {} if is_fan_out else skipped
+    if "measured" in drawn:
+        step["allow"] = ["bad", *({"failed"} & {*step.get("allow", ())})]
+    if limits := {key: drawn[key] for key in ("visits", "depth") if key in drawn}:
+        step["limits"] = {**step.get("limits", {}), **limits}
+    step |= {"isolate": {"merge": "none"}} if "kept" in drawn else {}
+    asked = {key: drawn[key] for key in ("show", "after") if key in drawn}
+    return step | ({"review": {"question": step["review"], **asked}} if asked else {})
+
+
+OF_ITEMS = ("max_items", "needs", "until", "concurrency")
+DRAWN = frozenset({*OF_ITEMS, "skip", "measured", "cancel", "kept", "visits", "depth", "show", "after"})
+"""The keys of steps that `grouped` puts into a group, or that stand for one."""
 
 
 BOUNDED = Weights(
@@ -93,7 +119,7 @@ BOUNDED = Weights(
     keys={
         **{"for_each": 50, "found": 50, "needs": 25, "at_once": 75, "others_at_once": 75, "unknown": 50},
         **{"until": 25, "racing": 100, "cancel": 25, "copy": 25},
-        **{"kept": 25, "retry": 33, "limits": 25, "late": 100, "max_visits": 40, "back": 50, "unbounded": 60},
+        **{"kept": 25, "retry": 33, "limits": 25, "late": 100, "visits": 40, "back": 50, "unbounded": 60},
         **{"deeper": 50, "combined": 50, "otherwise": 25, "finally": 50},
     },
     conditions={"results": 2, "counts": 5},
@@ -179,7 +205,7 @@ class _Drawing:
             steps.append(self.step(each, name, steps))
             steps[-1]["next"] = self.routes(steps, ids)
         paths = self.paths(steps)
-        read = [f"{{{{ steps.{step['id']} }}}}" for step in steps if "on_bad" in step]
+        read = [f"{{{{ steps.{step['id']} }}}}" for step in steps if "measured" in step]
         read += [self.text(paths)] if paths and self.has("result") else []
         if read:
             flow["result"] = {"title": "All", "text": " ".join(read)}
@@ -213,7 +239,7 @@ class _Drawing:
         step |= self.templates(step, before)
         if self.is_apart(step, kind):
             kept = "until" in step or self.has("kept")
-            step |= {"isolate": "worktree"} | ({"merge": "none"} if kept else {})
+            step |= {"isolate": "worktree"} | ({"kept": True} if kept else {})
         return step
 
     def work(self, kind: str, before: Sequence[Record]) -> Record:
@@ -230,7 +256,7 @@ class _Drawing:
             case "check":
                 return dict(self.of.check)
             case "review":
-                late = {"time_limit_seconds": 5, "default": "reject"} if self.has("late") else {}
+                late = {"after": {"seconds": 5, "answer": "reject"}} if self.has("late") else {}
                 return {"review": "Continue?", **late}
         return self.call(kind, before)
 
@@ -242,7 +268,7 @@ class _Drawing:
         called = self.flows.get(flow) or self.flow(flow)
         step: Record = {"call": flow, "with": {}}
         if "deeper" in self.of.keys:
-            step["max_depth"] = self.number(1, 2)
+            step["depth"] = self.number(1, 2)
         if self.has("deeper"):
             step["with"] = {"most": self.any(VALUES_FOR_CALLS)}
         if "given" in called["inputs"]:
@@ -272,15 +298,15 @@ class _Drawing:
         if kind != "review" and self.has("retry"):
             found["retry"] = {**TWICE, "attempts": self.number(2, 3)}
         if self.has("skip"):
-            found["on_error"] = "skip"
-        if of_items is not None and not found.keys() & {"until", "on_error"} and self.has("cancel"):
-            found["on_item_error"] = "cancel"
+            found["skip"] = True
+        if of_items is not None and not found.keys() & {"until", "skip"} and self.has("cancel"):
+            found["cancel"] = True
         if kind in ("check", *IDS) and self.has("measured"):
-            found["on_bad"] = "continue"
+            found["measured"] = True
         if kind not in ("review", *IDS) and self.has("limits"):
             found["limits"] = {"turn_seconds" if "ask" in step else "seconds": 2}
-        if self.has("max_visits"):
-            found["max_visits"] = self.number(1, 3)
+        if self.has("visits"):
+            found["visits"] = self.number(1, 3)
         if of_items is None and kind != "every" and self.has("set"):
             found["set"] = {"seen": f"{{{{ steps.{step['id']}.{RESULTS[kind_of(step)]} | default('') }}}}"}
         return found

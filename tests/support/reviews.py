@@ -17,8 +17,7 @@ ROUTES: list[Record] = [
 ]
 REVIEW: Record = {
     "id": "ok",
-    "review": "Ship {{ roles.one.summary }}?",
-    "show": "{{ roles.one }}",
+    "review": {"question": "Ship {{ roles.one.summary }}?", "show": "{{ roles.one }}"},
     "next": ROUTES,
 }
 WHICH: Record = {

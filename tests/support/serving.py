@@ -129,8 +129,7 @@ SHIP: Record = {
         {"id": "make", "ask": "maker"},
         {
             "id": "ok",
-            "review": "Ship {{ inputs.size }} {{ inputs.colour }}?",
-            "show": "{{ roles.maker }}",
+            "review": {"question": "Ship {{ inputs.size }} {{ inputs.colour }}?", "show": "{{ roles.maker }}"},
             "next": ROUTES,
         },
     ],
@@ -157,7 +156,9 @@ FLOWS: dict[str, Record] = {
     "tasks": {
         "goal": {"default": "wait"},
         "states": {"begin": "IDLE", "success": "FINISHED", "failure": "FAILED"},
-        "steps": [{"id": "each", "ask": "sleeper", "for_each": [{"id": "T1"}, {"id": "T2"}], "concurrency": 2}],
+        "steps": [
+            {"id": "each", "ask": "sleeper", "for_each": {"items": [{"id": "T1"}, {"id": "T2"}], "concurrency": 2}}
+        ],
     },
 }
 PLAYBOOK = "scripted"

@@ -13,7 +13,12 @@ WORK: dict[str, Record] = {
     "check": {"check": "command", "with": {"argv": ["true"]}},
     "review": {"review": "Continue?"},
 }
-SKIP, TWICE, COPY = {"on_error": "skip"}, {"retry": {"attempts": 2, "backoff_seconds": 0}}, {"isolate": "worktree"}
+SKIP, TWICE, COPY = (
+    {"allow": ["bad", "failed"]},
+    {"retry": {"attempts": 2, "backoff_seconds": 0}},
+    {"isolate": "worktree"},
+)
+EACH = {"items": [0, 1]}
 ITEMS = {"for_each": [0, 1]}
 
 
@@ -63,7 +68,7 @@ A_P = "a a/p"
 TOLD_FAILED = {"next": [{"when": "steps.a.exit_code == 3", "end": "told"}]}
 TOLD_BAD = {"next": [{"when": "steps.a.exit_code == 1", "end": "told"}]}
 FINAL = ({"id": "f", **WORK["check"]}, {"id": "g", **WORK["check"]})
-NEEDED = {"for_each": [{"id": "x", "needs": []}, {"id": "y", "needs": ["x"]}], "needs": "{{ item.needs }}"}
+NEEDED = {"for_each": {"items": [{"id": "x", "needs": []}, {"id": "y", "needs": ["x"]}], "needs": "{{ item.needs }}"}}
 
 MINIMAL_FLOWS = (
     MinimalFlow(
@@ -104,7 +109,7 @@ MINIMAL_FLOWS = (
     MinimalFlow(
         "R2: within an item under `until`, a failed item stops the others",
         case(
-            [step("a", "inner", ITEMS, until="results | selectattr('status', 'eq', 'done') | list")],
+            [step("a", "inner", for_each={**EACH, "until": "results | selectattr('status', 'eq', 'done') | list"})],
             {"a/p": "failed good"},
             inner=[step("p", "check", ITEMS)],
         ),
@@ -131,7 +136,7 @@ MINIMAL_FLOWS = (
         expect("0 told", A_P, "a.1/p.1"),
     ),
     MinimalFlow(
-        "R2: a call that failed is no bad call for `next` and `on_bad`",
+        "R2: a call that failed is no bad call for `next` and `allow: [bad]`",
         case(
             [step("a", "inner", next=[{"when": "steps.a.exit_code > 0", "end": "told"}])],
             {"a/p": "failed"},
@@ -153,13 +158,16 @@ MINIMAL_FLOWS = (
         expect("0 told", "a", "a.1.0"),
     ),
     MinimalFlow(
-        "V: under `skip` no good item makes a fan-out bad, which `skip` does not save",
-        case([step("a", "ask", ITEMS, SKIP)], {"a": "failed"}),
+        "V: with allowed items, no good one makes a fan-out bad, which that does not save",
+        case([step("a", "ask", for_each={**EACH, "allow": ["failed"]})], {"a": "failed"}),
         expect("1 a_failed", "a", "a.1.0 a.1.1"),
     ),
     MinimalFlow(
-        "V: `until` that is not met is bad under `skip` as well",
-        case([step("a", "ask", ITEMS, SKIP, until="results | selectattr('bad') | list")], {"a": "good"}),
+        "V: `until` that is not met is bad with allowed items as well",
+        case(
+            [step("a", "ask", for_each={**EACH, "allow": ["failed"], "until": "results | selectattr('bad') | list"})],
+            {"a": "good"},
+        ),
         expect("1 a_failed", "a", "a.1.0 a.1.1"),
     ),
     MinimalFlow(

@@ -168,10 +168,10 @@ class Run:
     # Fan-outs.
 
     def _fan_out(self, step: Record, key: str) -> Result:
-        """V: "On a fan-out, `on_error: skip` and `retry` concern items"."""
-        until = step.get("until")
+        """V: "On a fan-out", the `allow` of `for_each` "and `retry` concern items"."""
+        until = step["for_each"].get("until")
         done: dict[int, Result] = {}  # by the index of the item
-        waiting = [*range(len(step["for_each"]))]
+        waiting = [*range(len(step["for_each"]["items"]))]
         is_tolerant = skips(step) or until is not None  # V: with `until`, "failed items are results"
         # F: "`until:` ends it as soon as the condition holds for the results so far; the other items are cancelled".
         while not (until and holds(until, results=seen(done))) and waiting:
@@ -195,33 +195,31 @@ class Run:
 
 
 def verdict_of_items(step: Record, verdicts: Sequence[str], met: bool) -> str:
-    if "until" in step:  # V: "With `until`, only whether it was met counts"
+    if "until" in step["for_each"]:  # V: "With `until`, only whether it was met counts"
         return GOOD if met else BAD
-    if skips(step):  # V: "under `skip` if none is good (no items are good)"
+    allowed = step["for_each"].get("allow", ())
+    if allowed and ("bad" in allowed or BAD not in verdicts):  # V: "if none is good (no items are good)"
         return GOOD if GOOD in verdicts or not verdicts else BAD
     return BAD if BAD in verdicts else GOOD  # V: "After all items the fan-out is bad if one is bad"
 
 
 def needed(step: Record, index: int) -> Iterator[int]:
     """The indices of the items that the one at ``index`` needs."""
-    items = step["for_each"]
-    return (items.index(each) for each in items if "needs" in step and each["id"] in items[index]["needs"])
+    items = step["for_each"]["items"]
+    has_needs = "needs" in step["for_each"]
+    return (items.index(each) for each in items if has_needs and each["id"] in items[index]["needs"])
 
 
 def counts_as_failed(step: Record, result: Result) -> bool:
-    """V: a bad item "counts as failed for `needs` unless the step says `on_bad: continue`"."""
-    return result.verdict in (FAILED, SKIPPED) or (result.verdict == BAD and step.get("on_bad") != "continue")
+    """V: a bad item "counts as failed for `needs` unless the step says `allow: [bad]`"."""
+    return result.verdict in (FAILED, SKIPPED) or (result.verdict == BAD and "bad" not in step.get("allow", ()))
 
 
 def is_saved(step: Record, route: Record | None) -> bool:
     """Whether the flow survives a bad result of ``step``, after which ``route`` is taken."""
-    if step.get("on_bad") == "continue":  # V: "A step that only measures says `on_bad: continue` and follows `next`"
+    if "bad" in step.get("allow", ()):  # V3: it "keeps its output and follows `next`"; also a fan-out as a whole
         return True
-    if route is not None and reads_result(step):  # V2: "the author has decided"
-        return True
-    # V3: "`on_error: skip` keeps its output and follows `next`"; of a fan-out, "only its own `next` or
-    # `on_bad: continue` saves it".
-    return skips(step) and "for_each" not in step
+    return route is not None and reads_result(step)  # V2: "the author has decided"
 
 
 def reads_result(step: Record) -> bool:
@@ -232,15 +230,17 @@ def reads_result(step: Record) -> bool:
 
 def spread(step: Record) -> Record:
     """F: "`ask: [security, style, logic]` is one item per role"."""
-    return {**step, "for_each": step["ask"]} if isinstance(step.get("ask"), list) else step
+    given = step.get("for_each", {})
+    items = step["ask"] if isinstance(step.get("ask"), list) else given
+    return {**step, "for_each": {"items": items, **(given if isinstance(given, dict) else {})}} if items else step
 
 
 def skips(step: Record) -> bool:
-    return step.get("on_error") == "skip"
+    return "failed" in step.get("for_each", step).get("allow", ())
 
 
 def merges(step: Record) -> bool:
-    return "isolate" in step and step.get("merge") != "none"
+    return "isolate" in step and step["isolate"] != {"merge": "none"}
 
 
 def holds(condition: str, **values: Any) -> bool:

@@ -1,7 +1,7 @@
 """How a flow with a bad result ends: the expected ends, written by hand from the three rules of the flow language.
 
 1. ``retry`` tries again. 2. An entry of the step's own ``next`` is taken, and a ``when`` of it reads the result.
-3. Otherwise the step has failed: ``on_error: skip`` continues, else the flow ends with exit 1. ``on_bad: continue``
+3. Otherwise the step has failed: ``allow: [bad, failed]`` continues, else the flow ends with exit 1. ``allow: [bad]``
 of the step continues as well.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 Record = dict[str, Any]
 
+SKIPPED = {"allow": ["bad", "failed"]}
 PLACES = ("last", "middle", "fan_out", "called", "before_done")
 """Where the step stands: nothing follows it; a role is asked after it; it is one item of two, the other is good; it is
 the last step of a called flow, whose caller has no route; a role says DONE after it."""
@@ -97,7 +98,7 @@ RESULTS: Sequence[BadResult] = (
     ),
     BadResult(
         "review: out of time",
-        {"review": "Continue?", "time_limit_seconds": 0.000001, "default": "reject"},
+        {"review": {"question": "Continue?", "after": {"seconds": 0.000001, "answer": "reject"}}},
         ENDS_AFTER_TIME,
         {},
         {},
@@ -160,7 +161,9 @@ class Cell:
         return [*after, deploy] if self.response == "through" else after
 
     def _step(self) -> Record:
-        every = {"for_each": ["a", "b"]} if self.place == "fan_out" else {}
+        every: Record = {}
+        if self.place == "fan_out":
+            every = {"for_each": {"items": ["a", "b"], **(SKIPPED if self.response == "skip" else {})}}
         return {"id": "x", **self.result.step, **every, **self._says()}
 
     def _says(self) -> Record:
@@ -172,9 +175,9 @@ class Cell:
             "route": {"next": [{"when": bad, "end": "handled"}]},
             "through": {"next": [{"when": f"not ({bad})", "to": "deploy"}]},
             "unread": {"next": [{"when": "cycle == 1", "end": "unread"}]},
-            "continue": {"on_bad": "continue"},
+            "continue": {"allow": ["bad"]},
             "retry": {"retry": {"attempts": 2, "backoff_seconds": 0}},
-            "skip": {"on_error": "skip"},
+            "skip": {} if self.place == "fan_out" else SKIPPED,
         }
         return answers[self.response]
 

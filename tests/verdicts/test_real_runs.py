@@ -42,5 +42,5 @@ def test_sandboxes_of_one_workspace_do_not_fail_each_other(tmp_path: Path) -> No
     """They make and remove the same mount points: every run had a bad item before."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     true = {"check": "command", "with": {"argv": ["true"]}}
-    with_flow(team, {"steps": [{"id": "x", **true, "for_each": [*range(60)], "concurrency": 12}]})
+    with_flow(team, {"steps": [{"id": "x", **true, "for_each": {"items": [*range(60)], "concurrency": 12}}]})
     assert team.run(flow="own").exit_code == 0

@@ -25,7 +25,7 @@ def script(folder: Path, cell: Cell) -> Script:
     within = "s/x" if cell.place == "called" else "x"
     step = f"{within}/look" if "call" in cell.result.step else within
     no, yes = (False, "not yet"), (True, "")
-    answers = [] if "time_limit_seconds" in cell.result.step else [no, yes] if cell.place == "fan_out" else [no]
+    answers = [] if "out of time" in cell.name else [no, yes] if cell.place == "fan_out" else [no]
     return Script(folder, plays, {step: [cell.result.bad, cell.result.good]}, answers, finishing=["boss"])
 
 
@@ -37,7 +37,7 @@ def marks_of(cell: Cell) -> tuple[pytest.MarkDecorator, ...]:
 def test_cell(tmp_path: Path, cell: Cell) -> None:
     flow, *called = cell.flows()
     if cell.end == "refused":
-        with pytest.raises(DefinitionError, match=r"on_bad: continue does not go with|retry has no effect on a review"):
+        with pytest.raises(DefinitionError, match=r"allow: \[bad\] does not go with|retry has no effect on a review"):
             script(tmp_path, cell).walk(flow, *called)
         return
     walked = script(tmp_path, cell).walk(flow, *called)

@@ -165,7 +165,10 @@ class _Edits:
         files |= {f"playbooks/{now.playbook.source.name}": now.playbook.text} if now.playbook else {}
         kept = {name: (self._kept / name).read_text() for name in files if (self._kept / name).is_file()}
         yield from sorted(_differing(files, kept))
-        if len({str(flow.model_dump(exclude={"source", "steps"})) for flow in (self._flow, now.flow)}) > 1:
+        if (
+            len({str(flow.model_dump(exclude={"source", "former_keys", "steps"})) for flow in (self._flow, now.flow)})
+            > 1
+        ):
             yield f"the flow {now.flow.name}"
 
 

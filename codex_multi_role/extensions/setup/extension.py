@@ -13,6 +13,7 @@ doctor = LazyCommand(f"{__package__}.doctor:doctor", "Check that everything a ru
 config = LazyCommand(f"{__package__}.config:config", "Show each setting and where its value comes from.", SET_UP)
 new_role = LazyCommand(f"{__package__}.new_definitions:new_roles", "Add a role to your catalog.", BELOW)
 new_flow = LazyCommand(f"{__package__}.new_definitions:new_flows", "Add a flow to your roles folder.", BELOW)
+migrate_flow = LazyCommand(f"{__package__}.flow_migration:migrate_flows", "Rewrite former keys of steps.", BELOW)
 
 NO_CATALOG = "`codex-multi-role init` writes one to begin with."
 SETTINGS_FILES = "`codex-multi-role config show` says where they are read."

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.step_spec import ForEach
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.engine.flow_walk import CallableFlows
 from codex_multi_role.engine.rehearsal import rehearse
@@ -279,8 +280,9 @@ class Again:
                 f"`{parent.command('fork', '--from', f'{self.step}:{self.visit}')}` redoes all of them.",
             )
         context, place = state.context(), step_place(definitions.flow, definitions.flow.steps.index(step))
-        items, _ = items_of(step, context, place)
-        needs = needs_of(step, items, context, place)
+        fan_out = step.for_each or ForEach(items=[])
+        items, _ = items_of(fan_out, context, place / "for_each")
+        needs = needs_of(fan_out, items, context, place / "for_each")
         again = {index for index, item in enumerate(items) if name_of(item, index) == self.name}
         again |= {int(self.unit.rpartition(".")[2])} & set(range(len(items)))  # under its name in an earlier version
         for _ in items:

@@ -32,7 +32,12 @@ def routed(to: str, when: str) -> list[Record]:
 
 
 STEPS: list[Record] = [
-    {"id": "make", "ask": "solver", "prompt": "Make {{ item }}.", "for_each": THINGS, "concurrency": len(THINGS)},
+    {
+        "id": "make",
+        "ask": "solver",
+        "prompt": "Make {{ item }}.",
+        "for_each": {"items": THINGS, "concurrency": len(THINGS)},
+    },
     {"id": "run", "ask": "runner"},
     {"id": "note", "ask": "patcher"},
     {

@@ -17,9 +17,7 @@ SOLVE: Record = {
     "id": "solve",
     "ask": "solver",
     "prompt": "Make {{ item }}.",
-    "for_each": "{{ steps.plan.things }}",
-    "max_items": len(THINGS),
-    "concurrency": 2,
+    "for_each": {"items": "{{ steps.plan.things }}", "max_items": len(THINGS), "concurrency": 2},
 }
 JUDGE: Record = {
     "id": "judge",

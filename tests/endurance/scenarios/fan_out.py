@@ -24,9 +24,7 @@ WRITE: Record = {
     "id": "write",
     "ask": "writer",
     "isolate": "worktree",
-    "on_error": "skip",
-    "for_each": ["a", "b", "c"],
-    "concurrency": 2,
+    "for_each": {"items": ["a", "b", "c"], "allow": ["failed"], "concurrency": 2},
     "next": [
         {"when": "steps.write.results | selectattr('merge.status', 'equalto', 'conflicts') | list", "to": "settle"},
         {"end": "no_conflict", "exit": 1},
@@ -36,8 +34,7 @@ STUDY: Record = {
     "id": "study",
     "call": "study",
     "with": {"word": "{{ item }}"},
-    "for_each": ["x", "y", "z"],
-    "concurrency": 2,
+    "for_each": {"items": ["x", "y", "z"], "concurrency": 2},
     "next": [
         {
             "when": "steps.study.results | map(attribute='steps.critic.word') | list == ['x', 'y', 'z']",

@@ -186,7 +186,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
     """Only here items ask at once: each has the same role and visit within the flow that it calls."""
     ask = {"id": "do", "ask": "solver", "prompt": "ITEM {{ inputs.letter }}."}
     inner = {"name": "inner", "inputs": {"letter": "?"}, "steps": [ask]}
-    fan = {"id": "each", "call": "inner", "for_each": list("abcd"), "as": "letter", "concurrency": 3}
+    fan = {"id": "each", "call": "inner", "for_each": {"items": list("abcd"), "as": "letter", "concurrency": 3}}
     plays = {"solver": [ECHO], "last": [say()]}
     team = TeamFolder(tmp_path, {"solver": {}, "last": {}}, plays, {"repeat_last": True})
     with_flow(team, {"steps": [{**fan, "with": {"letter": "{{ letter }}"}}]})

@@ -311,7 +311,7 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
 @pytest.mark.long
 def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     """No short test writes the page of a parked run, and again when it is resumed."""
-    team = solver(tmp_path, [{"id": "sure", "review": "Go on <now>?", "show": "what"}, {"ask": "last"}])
+    team = solver(tmp_path, [{"id": "sure", "review": {"question": "Go on <now>?", "show": "what"}}, {"ask": "last"}])
     parked = team.run(flow="own")
     assert (parked.exit_code, parked.page is not None) == (4, True)
     report = Report(parked.page or Path())

@@ -126,7 +126,7 @@ def test_what_tests_in_copies_leave_is_not_merged(tmp_path: Path) -> None:
     """Otherwise both copies would have changed the same file of the repository."""
     files = [[{"path": f"{name}.txt", "content": "new\n"}] for name in "ab"]
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=each) for each in files]})
-    step = {"id": "write", "ask": "one", "for_each": [1, 2], "concurrency": 1, "isolate": "worktree"}
+    step = {"id": "write", "ask": "one", "for_each": {"items": [1, 2], "concurrency": 1}, "isolate": "worktree"}
     with_flow(team, {"steps": [step]})
     for name, text in {"record.txt": "first\n", "given.txt": "old\n", "test_all.py": LITTERS}.items():
         (team.workspace / name).write_text(text)

@@ -45,14 +45,13 @@ SHIPPED = {
     "flow": list_definitions(FLOWS, None).values(),
     "playbook": list_definitions(PLAYBOOKS, None).values(),
 }
-EXAMPLES = {"url": "https://host/mcp", "cwd": "/srv", "date": "2026-01-01"}
+EXAMPLES = {"url": "https://host/mcp", "cwd": "/srv", "date": "2026-01-01", "items": ["x"]}
 """Where a schema does not say enough for an example."""
 FURTHER: dict[str, list[Json]] = {
     "GoalLine": [{"repository": "x"}],
     "InputSpec": [{"type": "number"}],
-    "StepSpec": [
+    "AskStep": [
         {"id": "a", "ask": "one", "for_each": ["x"], "isolate": "worktree"},
-        {"id": "a", "review": "x", "default": "reject"},
     ],
 }
 """What other keys need."""

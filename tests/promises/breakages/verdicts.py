@@ -13,7 +13,7 @@ from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Ga
 from codex_multi_role.extensions.measuring.measured_process import MeasuredProcess
 from codex_multi_role.extensions.research.search_providers import _has_searched
 from codex_multi_role.flow.result_reads import check_measured, routes_on_result
-from codex_multi_role.flow.routing import continues
+from codex_multi_role.flow.routing import is_survived
 from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
@@ -58,7 +58,7 @@ def _cell(name: str) -> tuple[str]:
 
 counted = partial(Breakage, 9)
 BAD_RESULTS = (
-    counted("a bad result counts by itself", returns(continues, True), _cell("command: failed | nothing | last")),
+    counted("a bad result counts by itself", returns(is_survived, True), _cell("command: failed | nothing | last")),
     counted(
         "a route that does not read the result does not decide on it",
         returns(routes_on_result, True),

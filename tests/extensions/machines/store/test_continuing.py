@@ -162,7 +162,7 @@ def in_copies(folder: Path) -> Machines:
     (team.workspace / "shared.txt").write_text("shared\n")
     (team.workspace / ".gitignore").write_text("ignored.txt\n")
     merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
-    write = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": ["a", "b"], "concurrency": 1}
+    write = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": {"items": ["a", "b"], "concurrency": 1}}
     end = [{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}]
     return Machines(with_flow(team, {"steps": [write, {"id": "last", "ask": "last", "next": end}]}), folder / "there")
 

@@ -69,7 +69,7 @@ REPEATED = Weights(
     kinds={"ask": 6, "check": 2, "call": 1, "panel": 1, "chosen": 1, "every": 1},
     keys={
         **{"for_each": 30, "found": 50, "needs": 20, "at_once": 66, "until": 15, "copy": 15, "kept": 15, "retry": 15},
-        **{"skip": 20, "set": 15, "back": 50, "combined": 20, "max_visits": 20},
+        **{"skip": 20, "set": 15, "back": 50, "combined": 20, "visits": 20},
         **{"plain": 100, "with": 60, "stdout": 75},
     },
     fields=("items",),
@@ -131,7 +131,7 @@ class Edit:
 
 
 def _add_step(steps: list[Json]) -> list[Json]:
-    return [*steps[:1], {"id": "added", "ask": "alpha", "max_visits": 6}, *steps[1:]]
+    return [*steps[:1], {"id": "added", "ask": "alpha", "limits": {"visits": 6}}, *steps[1:]]
 
 
 def _remove_step(steps: list[Json]) -> list[Json]:

@@ -1,0 +1,182 @@
+"""Former spellings of the keys of a flow's steps, which load through 0.x: the nodes are rewritten before they are read.
+
+They keep the marks of what is written, so mistakes are reported where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import yaml
+
+TEXT, MAP, LIST, TRUTH = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq", "bool"))
+Pair = tuple[yaml.Node, yaml.Node]
+GROUPS = {
+    "for_each": ("as", "concurrency", "max_items", "needs", "until", "on_item_error"),
+    "isolate": ("merge",),
+    "limits": ("max_visits", "max_depth"),
+    "review": ("show", "options", "fields", "time_limit_seconds", "default"),
+}
+"""The former keys of a step that are now keys of a group."""
+SHORT_FOR = {"for_each": "items", "review": "question"}
+"""The first key of a group, which stands alone if the group is no mapping."""
+RENAMED = {
+    "max_visits": ("visits",),
+    "max_depth": ("depth",),
+    "on_item_error": ("on_failure",),
+    "time_limit_seconds": ("after", "seconds"),
+    "default": ("after", "answer"),
+}
+VERDICTS = ("on_error", "on_bad")
+NOW = {
+    **{key: f"`{group}: {{{': {'.join(RENAMED.get(key, (key,)))}}}`" for group, keys in GROUPS.items() for key in keys},
+    **{key: f"`review: {{after: {{{RENAMED[key][1]}}}}}`" for key in ("time_limit_seconds", "default")},
+    "on_item_error": "`for_each: {on_failure: finish}` or `cancel`",
+    "on_error": "`allow: [bad, failed]`, and in `for_each` for its items",
+    "on_bad": "`allow: [bad]`",
+    "repeatable": "`once: true`",
+}
+"""How each former key is written now."""
+
+
+class Former(NamedTuple):
+    """A step in a former spelling: the ``written`` mapping, the ``pairs`` in its place, and its former ``keys``."""
+
+    written: yaml.MappingNode
+    pairs: list[Pair]
+    keys: list[str]
+
+
+def former_steps(root: yaml.Node | None) -> Iterator[Former]:
+    """The steps of a flow that have keys of a former spelling, and none of the present one alone."""
+    for steps in (_value(root, "steps"), _value(root, "finally")):
+        for step in steps.value if isinstance(steps, yaml.SequenceNode) else ():
+            if isinstance(step, yaml.MappingNode):
+                pairs = _given(step)
+                keys = [key for key in pairs if key in NOW]
+                if keys and not _is_present(pairs):
+                    yield Former(step, _rewritten(pairs), keys)
+
+
+def rewrite(root: yaml.Node | None) -> list[str]:
+    """Rewrite the steps of a flow in place; returns the former keys that were found, each once."""
+    found = [*former_steps(root)]
+    for former in found:
+        former.written.value = former.pairs
+    return [*dict.fromkeys(key for former in found for key in former.keys)]
+
+
+def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    return _given(node)[key][1] if isinstance(node, yaml.MappingNode) and key in _given(node) else None
+
+
+def _given(node: yaml.MappingNode) -> dict[str, Pair]:
+    """The pairs by key, with those that ``<<`` merges, which the node's own replace."""
+    found: dict[str, Pair] = {}
+    for key, value in node.value:
+        if key.value != "<<":
+            found[str(key.value)] = (key, value)
+            continue
+        for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            found = {**(_given(each) if isinstance(each, yaml.MappingNode) else {}), **found}
+    return found
+
+
+def _is_present(pairs: dict[str, Pair]) -> bool:
+    """Whether the step has a key that no former spelling has."""
+    limits = _part(pairs, "limits")
+    own = _given(limits) if isinstance(limits, yaml.MappingNode) else {}
+    mappings = [key for key in ("for_each", "isolate", "review") if isinstance(_part(pairs, key), yaml.MappingNode)]
+    return bool(mappings or {"allow", "once"} & pairs.keys() or {"visits", "depth"} & own.keys())
+
+
+def _part(pairs: dict[str, Pair], key: str) -> yaml.Node | None:
+    """The value of the key; None if it is null or absent."""
+    value = pairs[key][1] if key in pairs else None
+    return None if value is None or value.tag.endswith(":null") else value
+
+
+def _rewritten(pairs: dict[str, Pair]) -> list[Pair]:
+    if _part(pairs, "time_limit_seconds") is None:  # then the answer had no effect
+        pairs = {key: pair for key, pair in pairs.items() if key != "default"}
+    groups = {key: group for group in _groups(pairs) for key in GROUPS[group]}
+    is_fan_out = "for_each" in groups.values()
+    groups |= {"on_error": "for_each"} if is_fan_out else {}
+    moved = {key: groups[key] for key in pairs if key in groups}
+    made: dict[str, Pair] = {}
+    for key, pair in pairs.items():
+        group = moved.get(key, key if key in moved.values() else "")
+        if group and group not in made:
+            made[group] = (_text(group, pairs.get(group, pair)[0]), _group(group, moved, pairs, pair[0]))
+        elif key in VERDICTS and not group:
+            _add(made, "allow", pair[0], _ends(pairs, ("on_bad",) if is_fan_out else VERDICTS))
+        elif key == "repeatable":
+            _add(made, "once", pair[0], _negated(pair[1]))
+        elif not group:
+            made[key] = pair
+    return [pair for key, pair in made.items() if key not in moved.values() or pair[1].value]
+
+
+def _groups(pairs: dict[str, Pair]) -> list[str]:
+    """The groups into which keys can move; a key of any other stays, and is reported."""
+    found = [key for key in ("for_each", "review") if _part(pairs, key) is not None]
+    if isinstance(_part(pairs, "ask"), yaml.SequenceNode):
+        found = ["for_each"]
+    if (isolate := _part(pairs, "isolate")) is not None and isolate.value == "worktree":
+        found.append("isolate")
+    return [*found, *(["limits"] if isinstance(_part(pairs, "limits"), yaml.MappingNode | None) else [])]
+
+
+def _add(made: dict[str, Pair], name: str, key: yaml.Node, value: yaml.Node | None) -> None:
+    if value is not None:
+        made.setdefault(name, (_text(name, key), value))
+
+
+def _group(group: str, moved: dict[str, str], pairs: dict[str, Pair], first: yaml.Node) -> yaml.Node:
+    """The mapping of a group: what it was before, and the keys that moved into it."""
+    made: dict[str, Pair] = {}
+    value, after = _part(pairs, group), list[Pair]()
+    if isinstance(value, yaml.MappingNode):
+        made = _given(value)
+    elif value is not None and group in SHORT_FOR:
+        _add(made, SHORT_FOR[group], pairs[group][0], value)
+    for key in (key for key, owner in moved.items() if owner == group and _part(pairs, key) is not None):
+        written, given = pairs[key]
+        *outer, name = RENAMED.get(key, (key,))
+        if key == "on_error":
+            _add(made, "allow", written, _ends(pairs, [key]))
+        elif outer:
+            after.append((_text(name, written), given))
+            _add(made, "after", written, _mapping(after, written))
+        else:
+            is_renamed = name == "on_failure" and given.value == "stop"
+            _add(made, name, written, _replaced(given, "finish") if is_renamed else given)
+    return _mapping([*made.values()], first)
+
+
+def _ends(pairs: dict[str, Pair], keys: Iterable[str]) -> yaml.Node | None:
+    """The ends that ``on_error: skip`` and ``on_bad: continue`` allow; an answer of a role is never bad by itself."""
+    meanings = {"skip": ["failed"] if "ask" in pairs else ["bad", "failed"], "continue": ["bad"], "fail": []}
+    values = [value for key in keys if (value := _part(pairs, key)) is not None]
+    ends = {end for each in values for end in meanings.get(str(each.value), [str(each.value)])}
+    made = [_text(end, values[0]) for end in sorted(ends)]
+    return yaml.SequenceNode(LIST, made, values[0].start_mark, values[0].end_mark, flow_style=True) if made else None
+
+
+def _negated(value: yaml.Node) -> yaml.Node | None:
+    """``once: true`` for ``repeatable: false``; nothing for ``true``, and a wrong value as it is."""
+    is_repeated = value.tag == TRUTH and str(value.value).lower() not in ("false", "no", "off")
+    return None if is_repeated else _replaced(value, "true") if value.tag == TRUTH else value
+
+
+def _replaced(node: yaml.Node, now: str) -> yaml.Node:
+    return yaml.ScalarNode(node.tag, now, node.start_mark, node.end_mark)
+
+
+def _text(text: str, marked: yaml.Node) -> yaml.Node:
+    return yaml.ScalarNode(TEXT, text, marked.start_mark, marked.end_mark)
+
+
+def _mapping(pairs: list[Pair], marked: yaml.Node) -> yaml.Node:
+    return yaml.MappingNode(MAP, pairs, marked.start_mark, marked.end_mark, flow_style=False)
