@@ -434,8 +434,6 @@ class AskStep(_NoCheck, _NoReview, _NoCall, Step):
     def _default_id(cls, given: Mapping[str, object]) -> object:
         if given.get("ask") == EVERY_ROLE:
             raise WrongKey('a step that asks "*" needs an id', "ask")
-        if isinstance(given.get("ask"), list | tuple):
-            raise WrongKey("a step that asks a list of roles needs an id", "ask")
         return super()._default_id(given)
 
     @model_validator(mode="before")
@@ -449,6 +447,8 @@ class AskStep(_NoCheck, _NoReview, _NoCall, Step):
             return data
         if not asked:
             raise WrongKey("ask: the list is empty; name at least one role", "ask")
+        if data.get("id") is None:
+            raise WrongKey("a step that asks a list of roles needs an id", "ask")
         if not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
             raise WrongKey("ask: a list names each role once", "ask")
         if data.get("roles") is not None:

@@ -99,7 +99,7 @@ def test_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
     }
     steps: list[Record] = [{"id": "slow", **slow}, {"id": "outer", "call": "called", "for_each": [1]}]
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": steps})
-    with_flow(team, {"steps": [{"id": "inner", **slow}]}, "called")
+    with_flow(team, {"steps": [{"id": "inner", **slow, "for_each": ["x", "y"]}]}, "called")
 
     def on_event(event: Record) -> None:
         team.events.append(event)

@@ -121,7 +121,7 @@ def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
 def test_conflict_that_is_skipped_can_be_routed_on(tmp_path: Path) -> None:
     clash = "steps.write.results[1].merge.status == 'conflicts'"
     routes = [{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}]
-    team = clashing(tmp_path, next=routes, allow=["failed"])
+    team = clashing(tmp_path, next=routes, for_each={"items": ["a", "b"], "concurrency": 2, "allow": ["failed"]})
     report = team.run(flow="own")
     assert report.outcome == "clash"
     assert (team.workspace / "shared.txt").read_text() in ("one\n", "two\n")
@@ -134,7 +134,7 @@ def test_conflict_that_is_skipped_can_be_routed_on(tmp_path: Path) -> None:
 
 def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) -> None:
     steps: list[Record] = [
-        write_step(merge="none"),
+        write_step(isolate={"merge": "none"}),
         {
             "id": "best",
             "check": "choose",
@@ -171,9 +171,11 @@ def merging(folder: Path) -> TeamFolder:
         {"id": "parts", "call": "inner"},
         write_step(
             id="race",
-            merge="none",
-            concurrency=1,  # the first one wins
-            until="results | selectattr('status', 'eq', 'done') | list | length > 0",
+            isolate={"merge": "none"},
+            for_each={
+                "items": ["a", "b"],  # the first one wins
+                "until": "results | selectattr('status', 'eq', 'done') | list | length > 0",
+            },
         ),
         {"id": "take", "check": "merge", "with": {"copies": ["{{ steps.race.results[0].copy }}"]}},
     ]

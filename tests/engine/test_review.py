@@ -19,7 +19,7 @@ from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
-LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
+LIMIT = {"seconds": 3600, "answer": "reject"}
 
 
 def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_yes_approves_and_a_run_remembers_it(tmp_path: Path) -> None:
 
 def test_time_limit_spans_sessions_and_never_approves(tmp_path: Path) -> None:
     """The limit counts from the first session, and its end is never a yes."""
-    team = reviewed(tmp_path, **LIMIT)
+    team = reviewed(tmp_path, after=LIMIT)
     parked = team.run(flow="own")
     assert parked.exit_code == 4
     assert "it counts as: reject" in parked.hint
@@ -88,7 +88,7 @@ def test_time_limit_spans_sessions_and_never_approves(tmp_path: Path) -> None:
 
 
 def test_whoever_is_there_is_asked_until_the_time_is_up(tmp_path: Path) -> None:
-    team = reviewed(tmp_path, **LIMIT | {"time_limit_seconds": 0.5})
+    team = reviewed(tmp_path, after={**LIMIT, "seconds": 0.5})
     assert codex_multi_role.run(team.options(flow="own"), ask_person=until_over).outcome == "refused"
 
 

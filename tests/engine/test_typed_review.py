@@ -30,12 +30,19 @@ RELEASE: Record = {
         {"end": "few", "exit": 1},
     ],
 }
+SHIP = {"seconds": 3600, "answer": "ship"}
 TELL: Record = {"id": "tell", "ask": "one", "prompt": "{{ steps.release.copies + 1 }} copies"}
 
 
 def asking(folder: Path, tell: Record = TELL, **changes: object) -> TeamFolder:
     team = TeamFolder(folder, {"one": {}}, {"one": [say(), say()]})
-    return with_flow(team, {"steps": [{"ask": "one"}, {**RELEASE, **changes}, tell]})
+    routes = {"next": changes.pop("next")} if "next" in changes else {}
+    return with_flow(team, {"steps": [{"ask": "one"}, released(**changes) | routes, tell]})
+
+
+def released(**changes: object) -> Record:
+    """The review with other keys."""
+    return {**RELEASE, "review": {**RELEASE["review"], **changes}}
 
 
 def prompt(team: TeamFolder) -> str:
@@ -103,8 +110,7 @@ def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path
     assert asking(tmp_path / "missing").run(flow="own", yes=True).exit_code == 4
     declared: Record = {
         "fields": {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}},
-        "default": "ship",
-        "time_limit_seconds": 3600,
+        "after": SHIP,
     }
     team = asking(tmp_path / "declared", **declared)
     assert team.run(flow="own", yes=True).exit_code == 0
@@ -113,7 +119,7 @@ def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path
 
 def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> None:
     fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
-    team = asking(tmp_path, fields=fields, default="ship", time_limit_seconds=3600)
+    team = asking(tmp_path, fields=fields, after=SHIP)
     assert team.run(flow="own").exit_code == 4
     console("show", folder=tmp_path)
     assert asked(team, "release.1")["answer"] is None
@@ -129,8 +135,8 @@ def test_answer_to_a_form_that_was_changed_since_is_dropped_with_a_warning(tmp_p
     team = asking(tmp_path)
     assert team.run(flow="own").exit_code == 4
     assert console("answer", "option=ship", "copies=3", folder=tmp_path).returncode == 0
-    changed = {**RELEASE["fields"], "copies": {"type": "integer", "maximum": 2}}
-    with_flow(team, {"steps": [{"ask": "one"}, {**RELEASE, "fields": changed}, TELL]})
+    changed = {**RELEASE["review"]["fields"], "copies": {"type": "integer", "maximum": 2}}
+    with_flow(team, {"steps": [{"ask": "one"}, released(fields=changed), TELL]})
     assert team.resume().exit_code == 4
     [told] = [each for each in warnings(team.events) if "release.1" in each]
     assert told.startswith("release.1: its fields changed, so the answer of ")
@@ -141,7 +147,7 @@ def test_answer_to_a_form_that_was_changed_since_is_dropped_with_a_warning(tmp_p
 
 def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
     fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
-    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship", time_limit_seconds=3600)
+    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, after=SHIP)
     assert team.run(flow="own", yes=True).exit_code == 0
     told = prompt(team)
     assert all(f'"{name}": {value}' in told for name, value in (("copies", 5), ("option", '"ship"'), ("comment", '""')))
@@ -155,8 +161,8 @@ def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
         ({"fields": {"comment": {}}}, "comment is what every answer has"),
         ({"fields": {"copies": {"type": "whole"}}}, "not a valid JSON Schema"),
         ({"fields": {"copies": {"type": "integer", "default": "x"}}}, "does not fit its field"),
-        ({"default": "send"}, "give one of reject, ship, hold"),
-        ({"default": "ship"}, "needs a default of the field copies"),
+        ({"after": {**SHIP, "answer": "send"}}, "give one of reject, ship, hold"),
+        ({"after": SHIP}, "needs a default of the field copies"),
         ({"next": [{"when": "steps.release.colour == 'x'", "end": "x"}]}, "colour"),
         ({"next": [{"when": "steps.release.option == 'send'", "end": "x"}]}, "send"),
         ({"next": [{"when": "steps.release.copies == 'x'", "end": "x"}]}, "copies"),

@@ -66,8 +66,8 @@ def test_stopped_run_decides_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("concurrency", [3, 1])
 def test_copies_of_cancelled_items_are_removed(tmp_path: Path, concurrency: int) -> None:
     """One at a time, the last item is cancelled before it has a copy."""
-    first, changes = NEVER if concurrency > 1 else POOR, {"isolate": "worktree", "merge": "none"}
-    team = race(tmp_path, first, GOOD, NEVER, concurrency=concurrency, **changes)
+    first, fan_out = NEVER if concurrency > 1 else POOR, {"until": FIRST_GOOD, "concurrency": concurrency}
+    team = race(tmp_path, first, GOOD, NEVER, for_each=fan_out, isolate={"merge": "none"})
     report = team.run(flow="own")
     assert report.exit_code == 0, report
     assert copies_left(team) == (["race.1.1"] if concurrency > 1 else ["race.1.0", "race.1.1"])
@@ -88,8 +88,9 @@ def test_copies_within_a_cancelled_call_are_removed(tmp_path: Path) -> None:
         "isolate": {"merge": "none"},
     }
     with_flow(team, {"inputs": {"role": "one"}, "steps": [inner]}, "try")
-    call: Record = {"id": "race", "call": "try", "with": {"role": "{{ item }}"}, "for_each": ["slow", "one"]}
-    with_flow(team, {"steps": [{**call, "concurrency": 2, "until": "results | length > 0"}]})
+    call: Record = {"id": "race", "call": "try", "with": {"role": "{{ item }}"}, "for_each": {}}
+    call["for_each"] = {"items": ["slow", "one"], "concurrency": 2, "until": "results | length > 0"}
+    with_flow(team, {"steps": [call]})
     report = team.run(flow="own")
     assert report.exit_code == 0, report
     assert copies_left(team) == ["race.1.1/ask.1.0"]
@@ -97,7 +98,7 @@ def test_copies_within_a_cancelled_call_are_removed(tmp_path: Path) -> None:
 
 def test_failed_item_may_cancel_what_runs(tmp_path: Path) -> None:
     failing: Record = {"fault": {"status": 400}}
-    team = race(tmp_path, NEVER, failing, NEVER, until=None, on_item_error="cancel")
+    team = race(tmp_path, NEVER, failing, NEVER, for_each={"on_failure": "cancel"})
     report = team.run(flow="own")
     assert (report.exit_code, "role two" in report.reason) == (3, True), report
 
@@ -112,8 +113,9 @@ def test_item_that_waits_for_a_person_is_not_needed_either(tmp_path: Path) -> No
     with_flow(
         team, {"inputs": {"who": "person"}, "steps": [choose, asked | {"next": [{"end": "asked"}]}, *steps]}, "try"
     )
-    call: Record = {"id": "race", "call": "try", "with": {"who": "{{ item }}"}, "for_each": ["person", "role"]}
-    with_flow(team, {"steps": [{**call, "until": "results | length > 0"}, {"id": "ship", "review": "Ship?"}]})
+    call: Record = {"id": "race", "call": "try", "with": {"who": "{{ item }}"}, "for_each": {}}
+    call["for_each"] = {"items": ["person", "role"], "until": "results | length > 0"}
+    with_flow(team, {"steps": [call, {"id": "ship", "review": "Ship?"}]})
     report = team.run(flow="own")
     assert report.exit_code == 4, report
     assert states(team) == ["skipped", "ended"]
@@ -123,9 +125,9 @@ def test_item_that_waits_for_a_person_is_not_needed_either(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"until": "resluts"}, "resluts"),
+        ({"for_each": {"until": "resluts"}}, "resluts"),
         ({"isolate": "worktree"}, "requires merge: none"),
-        ({"ask": "one"}, "until belongs to for_each"),
+        ({"ask": "one"}, 'missing key "items"'),
     ],
 )
 def test_mistakes_are_found_before_a_run(tmp_path: Path, changes: Record, problem: str) -> None:

@@ -40,7 +40,7 @@ ASKED_TWICE: Record = {
 def reviewed(folder: Path, summary: str = "it", **more: object) -> TeamFolder:
     """An ask, then a review of what it said."""
     team = TeamFolder(folder, {"one": {}}, {"one": [say(summary)]})
-    return with_flow(team, {"steps": [{"ask": "one"}, {**REVIEW, **more}]})
+    return with_flow(team, {"steps": [{"ask": "one"}, {**REVIEW, "review": {**REVIEW["review"], **more}}]})
 
 
 def answer(team: TeamFolder, approved: bool, comment: str = "", question: str | None = None) -> Question:
