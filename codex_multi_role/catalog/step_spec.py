@@ -170,7 +170,7 @@ class ForEach(Definition):
     @model_validator(mode="after")
     def _check_bound(self) -> Self:
         if isinstance(self.items, str) and self.max_items is None:
-            raise WrongKey("for_each of a template needs max_items: nothing else bounds it", "items")
+            raise WrongKey("a template needs max_items: nothing else bounds it", "items")
         return self
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
@@ -14,6 +15,7 @@ from codex_multi_role.reading.value_types import ANY
 
 def notes_on(flow: FlowSpec, catalog: RoleSpecCatalog, checks: Mapping[str, KnownCheck]) -> Iterator[str]:
     """Notes on a flow without an error in it, whose steps do these ``checks``, by name."""
+    yield from former_keys_of(flow)
     for index, step in enumerate(flow.steps):
         place = step_place(flow, index)
         check = checks[step.check] if step.check is not None else None
@@ -26,6 +28,13 @@ def notes_on(flow: FlowSpec, catalog: RoleSpecCatalog, checks: Mapping[str, Know
             if route.end and "exit" not in route.model_fields_set and _says_that_it_is_bad(route, step, check):
                 meant = "add `exit: 1`, or `exit: 0` if that is meant"
                 yield f"{place / 'next' / number}: the flow ends with exit code 0 after a bad result; {meant}"
+
+
+def former_keys_of(flow: FlowSpec) -> Iterator[str]:
+    """The note on a flow in a former spelling, and the command that rewrites it."""
+    if flow.former_keys:
+        rewrite = f"codex-multi-role flows migrate {shlex.quote(str(flow.source))}"
+        yield f"{flow.source}: former keys: {', '.join(flow.former_keys)}; `{rewrite}` rewrites them"
 
 
 def _only_answers(step: StepSpec, catalog: RoleSpecCatalog) -> bool:

@@ -30,13 +30,14 @@ from codex_multi_role.codex.permissions import WriteAccess, require_exact, sandb
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.notes import former_keys_of
 from codex_multi_role.flow.references import unsent_roles
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
-from codex_multi_role.lifecycle.team_loading import CheckedTeam, load_team
+from codex_multi_role.lifecycle.team_loading import CheckedTeam, is_recorded, load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
@@ -100,7 +101,9 @@ class Definitions:
     @property
     def warnings(self) -> list[str]:
         """What is right in the team's files, but has no effect."""
-        return [*unsent_roles(self.flows, self.catalog).values()]
+        own = [flow for flow in self.flows.values() if not is_recorded(flow)]
+        former = [note for flow in own for note in former_keys_of(flow)]
+        return [*unsent_roles(self.flows, self.catalog).values(), *former]
 
     def bound(self, cycles: int | None = None) -> WalkBound:
         """Upper bounds of the run's walk and of every walk within it. Raises `DefinitionError`.

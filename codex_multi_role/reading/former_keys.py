@@ -12,30 +12,20 @@ import yaml
 
 TEXT, MAP, LIST, TRUTH = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq", "bool"))
 Pair = tuple[yaml.Node, yaml.Node]
-GROUPS = {
-    "for_each": ("as", "concurrency", "max_items", "needs", "until", "on_item_error"),
-    "isolate": ("merge",),
-    "limits": ("max_visits", "max_depth"),
-    "review": ("show", "options", "fields", "time_limit_seconds", "default"),
-}
-"""The former keys of a step that are now keys of a group."""
 SHORT_FOR = {"for_each": "items", "review": "question"}
 """The first key of a group, which stands alone if the group is no mapping."""
-RENAMED = {
-    "max_visits": ("visits",),
-    "max_depth": ("depth",),
-    "on_item_error": ("on_failure",),
-    "time_limit_seconds": ("after", "seconds"),
-    "default": ("after", "answer"),
+MOVED = {
+    **{key: ("for_each", key) for key in ("as", "concurrency", "max_items", "needs", "until")},
+    **{"on_item_error": ("for_each", "on_failure"), "merge": ("isolate", "merge")},
+    **{"max_visits": ("limits", "visits"), "max_depth": ("limits", "depth")},
+    **{key: ("review", key) for key in ("show", "options", "fields")},
+    **{"time_limit_seconds": ("review", "after", "seconds"), "default": ("review", "after", "answer")},
 }
-VERDICTS = ("on_error", "on_bad")
+"""The former keys of a step that are now keys of a group, and where."""
 NOW = {
-    **{key: f"`{group}: {{{': {'.join(RENAMED.get(key, (key,)))}}}`" for group, keys in GROUPS.items() for key in keys},
-    **{key: f"`review: {{after: {{{RENAMED[key][1]}}}}}`" for key in ("time_limit_seconds", "default")},
-    "on_item_error": "`for_each: {on_failure: finish}` or `cancel`",
-    "on_error": "`allow: [bad, failed]`, and in `for_each` for its items",
-    "on_bad": "`allow: [bad]`",
-    "repeatable": "`once: true`",
+    **{key: f"`{': {'.join(path)}{'}' * (len(path) - 1)}`" for key, path in MOVED.items()},
+    **{"on_item_error": "`for_each: {on_failure: finish}` or `cancel`", "on_bad": "`allow: [bad]`"},
+    **{"on_error": "`allow: [bad, failed]`, and in `for_each` for its items", "repeatable": "`once: true`"},
 }
 """How each former key is written now."""
 
@@ -50,13 +40,13 @@ class Former(NamedTuple):
 
 def former_steps(root: yaml.Node | None) -> Iterator[Former]:
     """The steps of a flow that have keys of a former spelling, and none of the present one alone."""
-    for steps in (_value(root, "steps"), _value(root, "finally")):
-        for step in steps.value if isinstance(steps, yaml.SequenceNode) else ():
-            if isinstance(step, yaml.MappingNode):
-                pairs = _given(step)
-                keys = [key for key in pairs if key in NOW]
-                if keys and not _is_present(pairs):
-                    yield Former(step, _rewritten(pairs), keys)
+    flow = _given(root)
+    lists = [flow[key][1].value for key in ("steps", "finally") if isinstance(_part(flow, key), yaml.SequenceNode)]
+    for step in (each for steps in lists for each in steps if isinstance(each, yaml.MappingNode)):
+        pairs = _given(step)
+        keys = [key for key in pairs if key in NOW]
+        if keys and not _is_present(pairs):
+            yield Former(step, _rewritten(pairs), keys)
 
 
 def rewrite(root: yaml.Node | None) -> list[str]:
@@ -67,28 +57,24 @@ def rewrite(root: yaml.Node | None) -> list[str]:
     return [*dict.fromkeys(key for former in found for key in former.keys)]
 
 
-def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    return _given(node)[key][1] if isinstance(node, yaml.MappingNode) and key in _given(node) else None
-
-
-def _given(node: yaml.MappingNode) -> dict[str, Pair]:
-    """The pairs by key, with those that ``<<`` merges, which the node's own replace."""
+def _given(node: yaml.Node | None) -> dict[str, Pair]:
+    """The pairs of a mapping by key, with those that ``<<`` merges, which its own replace."""
     found: dict[str, Pair] = {}
-    for key, value in node.value:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if key.value != "<<":
             found[str(key.value)] = (key, value)
             continue
         for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-            found = {**(_given(each) if isinstance(each, yaml.MappingNode) else {}), **found}
+            found = {**_given(each), **found}
     return found
 
 
 def _is_present(pairs: dict[str, Pair]) -> bool:
     """Whether the step has a key that no former spelling has."""
-    limits = _part(pairs, "limits")
-    own = _given(limits) if isinstance(limits, yaml.MappingNode) else {}
     mappings = [key for key in ("for_each", "isolate", "review") if isinstance(_part(pairs, key), yaml.MappingNode)]
-    return bool(mappings or {"allow", "once"} & pairs.keys() or {"visits", "depth"} & own.keys())
+    return bool(
+        mappings or {"allow", "once"} & pairs.keys() or {"visits", "depth"} & _given(_part(pairs, "limits")).keys()
+    )
 
 
 def _part(pairs: dict[str, Pair], key: str) -> yaml.Node | None:
@@ -98,19 +84,19 @@ def _part(pairs: dict[str, Pair], key: str) -> yaml.Node | None:
 
 
 def _rewritten(pairs: dict[str, Pair]) -> list[Pair]:
-    if _part(pairs, "time_limit_seconds") is None:  # then the answer had no effect
+    if "review" in pairs and _part(pairs, "time_limit_seconds") is None:  # then the answer had no effect
         pairs = {key: pair for key, pair in pairs.items() if key != "default"}
-    groups = {key: group for group in _groups(pairs) for key in GROUPS[group]}
-    is_fan_out = "for_each" in groups.values()
-    groups |= {"on_error": "for_each"} if is_fan_out else {}
-    moved = {key: groups[key] for key in pairs if key in groups}
+    groups = _groups(pairs)
+    is_fan_out = "for_each" in groups
+    paths = {**MOVED, **({"on_error": ("for_each",)} if is_fan_out else {})}
+    moved = {key: paths[key][0] for key in pairs if key in paths and paths[key][0] in groups}
     made: dict[str, Pair] = {}
     for key, pair in pairs.items():
         group = moved.get(key, key if key in moved.values() else "")
         if group and group not in made:
             made[group] = (_text(group, pairs.get(group, pair)[0]), _group(group, moved, pairs, pair[0]))
-        elif key in VERDICTS and not group:
-            _add(made, "allow", pair[0], _ends(pairs, ("on_bad",) if is_fan_out else VERDICTS))
+        elif key in ("on_error", "on_bad") and not group:
+            _add(made, "allow", pair[0], _ends(pairs, ("on_error", "on_bad")[is_fan_out:]))
         elif key == "repeatable":
             _add(made, "once", pair[0], _negated(pair[1]))
         elif not group:
@@ -135,15 +121,13 @@ def _add(made: dict[str, Pair], name: str, key: yaml.Node, value: yaml.Node | No
 
 def _group(group: str, moved: dict[str, str], pairs: dict[str, Pair], first: yaml.Node) -> yaml.Node:
     """The mapping of a group: what it was before, and the keys that moved into it."""
-    made: dict[str, Pair] = {}
     value, after = _part(pairs, group), list[Pair]()
-    if isinstance(value, yaml.MappingNode):
-        made = _given(value)
-    elif value is not None and group in SHORT_FOR:
+    made = _given(value)
+    if not made and value is not None and group in SHORT_FOR:
         _add(made, SHORT_FOR[group], pairs[group][0], value)
     for key in (key for key, owner in moved.items() if owner == group and _part(pairs, key) is not None):
         written, given = pairs[key]
-        *outer, name = RENAMED.get(key, (key,))
+        _, *outer, name = MOVED.get(key, ("", key))
         if key == "on_error":
             _add(made, "allow", written, _ends(pairs, [key]))
         elif outer:
@@ -151,7 +135,7 @@ def _group(group: str, moved: dict[str, str], pairs: dict[str, Pair], first: yam
             _add(made, "after", written, _mapping(after, written))
         else:
             is_renamed = name == "on_failure" and given.value == "stop"
-            _add(made, name, written, _replaced(given, "finish") if is_renamed else given)
+            _add(made, name, written, _text("finish", given) if is_renamed else given)
     return _mapping([*made.values()], first)
 
 
@@ -167,15 +151,11 @@ def _ends(pairs: dict[str, Pair], keys: Iterable[str]) -> yaml.Node | None:
 def _negated(value: yaml.Node) -> yaml.Node | None:
     """``once: true`` for ``repeatable: false``; nothing for ``true``, and a wrong value as it is."""
     is_repeated = value.tag == TRUTH and str(value.value).lower() not in ("false", "no", "off")
-    return None if is_repeated else _replaced(value, "true") if value.tag == TRUTH else value
+    return None if is_repeated else _text("true", value, value.tag) if value.tag == TRUTH else value
 
 
-def _replaced(node: yaml.Node, now: str) -> yaml.Node:
-    return yaml.ScalarNode(node.tag, now, node.start_mark, node.end_mark)
-
-
-def _text(text: str, marked: yaml.Node) -> yaml.Node:
-    return yaml.ScalarNode(TEXT, text, marked.start_mark, marked.end_mark)
+def _text(text: str, marked: yaml.Node, tag: str = TEXT) -> yaml.Node:
+    return yaml.ScalarNode(tag, text, marked.start_mark, marked.end_mark)
 
 
 def _mapping(pairs: list[Pair], marked: yaml.Node) -> yaml.Node:

@@ -106,7 +106,9 @@ def grouped(drawn: Record) -> Record:
         step["limits"] = {**step.get("limits", {}), **limits}
     step |= {"isolate": {"merge": "none"}} if "kept" in drawn else {}
     asked = {key: drawn[key] for key in ("show", "after") if key in drawn}
-    return step | ({"review": {"question": step["review"], **asked}} if asked else {})
+    if asked:
+        step["review"] = {"question": step["review"], **asked}
+    return step
 
 
 OF_ITEMS = ("max_items", "needs", "until", "concurrency")

@@ -153,8 +153,8 @@ def _all_pairs(pairs: list[Pair]) -> Iterator[Pair]:
 def _comments_before(text: str, start: int) -> list[str]:
     """The lines directly before a key that are comments alone."""
     found: list[str] = []
-    lines = text[:start].rstrip(" ").split("\n")[:-1]
-    while lines and lines[-1].lstrip().startswith("#"):
+    *lines, before = text[:start].split("\n")
+    while not before.strip() and lines and lines[-1].lstrip().startswith("#"):
         found.insert(0, lines.pop().strip())
     return found
 
