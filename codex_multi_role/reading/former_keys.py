@@ -1,7 +1,4 @@
-"""Former spellings of the keys of a flow's steps, which load through 0.x: the nodes are rewritten before they are read.
-
-They keep the marks of what is written, so mistakes are reported where they are.
-"""
+"""Former keys of steps, which load through 0.x: nodes are rewritten, with their marks, before they are read."""
 
 from __future__ import annotations
 
@@ -27,11 +24,10 @@ NOW = {
     **{"on_item_error": "`for_each: {on_failure: finish}` or `cancel`", "on_bad": "`allow: [bad]`"},
     **{"on_error": "`allow: [bad, failed]`, and in `for_each` for its items", "repeatable": "`once: true`"},
 }
-"""How each former key is written now."""
 
 
 class Former(NamedTuple):
-    """A step in a former spelling: the ``written`` mapping, the ``pairs`` in its place, and its former ``keys``."""
+    """A step with former ``keys``: the ``written`` mapping, and the ``pairs`` in its place."""
 
     written: yaml.MappingNode
     pairs: list[Pair]
@@ -51,8 +47,7 @@ def former_steps(root: yaml.Node | None) -> Iterator[Former]:
 
 def rewrite(root: yaml.Node | None) -> list[str]:
     """Rewrite the steps of a flow in place; returns the former keys that were found, each once."""
-    found = [*former_steps(root)]
-    for former in found:
+    for former in (found := [*former_steps(root)]):
         former.written.value = former.pairs
     return [*dict.fromkeys(key for former in found for key in former.keys)]
 
@@ -61,33 +56,28 @@ def _given(node: yaml.Node | None) -> dict[str, Pair]:
     """The pairs of a mapping by key, with those that ``<<`` merges, which its own replace."""
     found: dict[str, Pair] = {}
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        if key.value != "<<":
-            found[str(key.value)] = (key, value)
-            continue
-        for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+        merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        for each in merged if key.value == "<<" else ():
             found = {**_given(each), **found}
+        found |= {str(key.value): (key, value)} if key.value != "<<" else {}
     return found
 
 
 def _is_present(pairs: dict[str, Pair]) -> bool:
     """Whether the step has a key that no former spelling has."""
     mappings = [key for key in ("for_each", "isolate", "review") if isinstance(_part(pairs, key), yaml.MappingNode)]
-    return bool(
-        mappings or {"allow", "once"} & pairs.keys() or {"visits", "depth"} & _given(_part(pairs, "limits")).keys()
-    )
+    return bool(mappings or {"allow", "once", "visits", "depth"} & {*pairs, *_given(_part(pairs, "limits"))})
 
 
 def _part(pairs: dict[str, Pair], key: str) -> yaml.Node | None:
     """The value of the key; None if it is null or absent."""
-    value = pairs[key][1] if key in pairs else None
-    return None if value is None or value.tag.endswith(":null") else value
+    return pairs[key][1] if key in pairs and not pairs[key][1].tag.endswith(":null") else None
 
 
 def _rewritten(pairs: dict[str, Pair]) -> list[Pair]:
     if "review" in pairs and _part(pairs, "time_limit_seconds") is None:  # then the answer had no effect
         pairs = {key: pair for key, pair in pairs.items() if key != "default"}
-    groups = _groups(pairs)
-    is_fan_out = "for_each" in groups
+    is_fan_out = "for_each" in (groups := _groups(pairs))
     paths = {**MOVED, **({"on_error": ("for_each",)} if is_fan_out else {})}
     moved = {key: paths[key][0] for key in pairs if key in paths and paths[key][0] in groups}
     made: dict[str, Pair] = {}
@@ -106,12 +96,13 @@ def _rewritten(pairs: dict[str, Pair]) -> list[Pair]:
 
 def _groups(pairs: dict[str, Pair]) -> list[str]:
     """The groups into which keys can move; a key of any other stays, and is reported."""
-    found = [key for key in ("for_each", "review") if _part(pairs, key) is not None]
-    if isinstance(_part(pairs, "ask"), yaml.SequenceNode):
-        found = ["for_each"]
-    if (isolate := _part(pairs, "isolate")) is not None and isolate.value == "worktree":
-        found.append("isolate")
-    return [*found, *(["limits"] if isinstance(_part(pairs, "limits"), yaml.MappingNode | None) else [])]
+    several, isolate = isinstance(_part(pairs, "ask"), yaml.SequenceNode), _part(pairs, "isolate")
+    return [
+        *(["for_each"] if several or _part(pairs, "for_each") is not None else []),
+        *(["review"] if _part(pairs, "review") is not None else []),
+        *(["isolate"] if isolate is not None and isolate.value == "worktree" else []),
+        *(["limits"] if isinstance(_part(pairs, "limits"), yaml.MappingNode | None) else []),
+    ]
 
 
 def _add(made: dict[str, Pair], name: str, key: yaml.Node, value: yaml.Node | None) -> None:
@@ -122,8 +113,7 @@ def _add(made: dict[str, Pair], name: str, key: yaml.Node, value: yaml.Node | No
 def _group(group: str, moved: dict[str, str], pairs: dict[str, Pair], first: yaml.Node) -> yaml.Node:
     """The mapping of a group: what it was before, and the keys that moved into it."""
     value, after = _part(pairs, group), list[Pair]()
-    made = _given(value)
-    if not made and value is not None and group in SHORT_FOR:
+    if not (made := _given(value)) and value is not None and group in SHORT_FOR:
         _add(made, SHORT_FOR[group], pairs[group][0], value)
     for key in (key for key, owner in moved.items() if owner == group and _part(pairs, key) is not None):
         written, given = pairs[key]
@@ -132,31 +122,28 @@ def _group(group: str, moved: dict[str, str], pairs: dict[str, Pair], first: yam
             _add(made, "allow", written, _ends(pairs, [key]))
         elif outer:
             after.append((_text(name, written), given))
-            _add(made, "after", written, _mapping(after, written))
+            _add(made, "after", written, yaml.MappingNode(MAP, after, written.start_mark))
         else:
-            is_renamed = name == "on_failure" and given.value == "stop"
-            _add(made, name, written, _text("finish", given) if is_renamed else given)
-    return _mapping([*made.values()], first)
+            is_stop = (name, given.value) == ("on_failure", "stop")
+            _add(made, name, written, _text("finish", given) if is_stop else given)
+    return yaml.MappingNode(MAP, [*made.values()], first.start_mark)
 
 
 def _ends(pairs: dict[str, Pair], keys: Iterable[str]) -> yaml.Node | None:
-    """The ends that ``on_error: skip`` and ``on_bad: continue`` allow; an answer of a role is never bad by itself."""
+    """The ends that are allowed; an answer of a role is never bad by itself."""
     meanings = {"skip": ["failed"] if "ask" in pairs else ["bad", "failed"], "continue": ["bad"], "fail": []}
     values = [value for key in keys if (value := _part(pairs, key)) is not None]
     ends = {end for each in values for end in meanings.get(str(each.value), [str(each.value)])}
     made = [_text(end, values[0]) for end in sorted(ends)]
-    return yaml.SequenceNode(LIST, made, values[0].start_mark, values[0].end_mark, flow_style=True) if made else None
+    return yaml.SequenceNode(LIST, made, values[0].start_mark) if made else None
 
 
 def _negated(value: yaml.Node) -> yaml.Node | None:
     """``once: true`` for ``repeatable: false``; nothing for ``true``, and a wrong value as it is."""
-    is_repeated = value.tag == TRUTH and str(value.value).lower() not in ("false", "no", "off")
-    return None if is_repeated else _text("true", value, value.tag) if value.tag == TRUTH else value
+    if value.tag != TRUTH:
+        return value
+    return _text("true", value, TRUTH) if str(value.value).lower() in ("false", "no", "off") else None
 
 
 def _text(text: str, marked: yaml.Node, tag: str = TEXT) -> yaml.Node:
     return yaml.ScalarNode(tag, text, marked.start_mark, marked.end_mark)
-
-
-def _mapping(pairs: list[Pair], marked: yaml.Node) -> yaml.Node:
-    return yaml.MappingNode(MAP, pairs, marked.start_mark, marked.end_mark, flow_style=False)
