@@ -46,7 +46,9 @@ def test_team_of_readme_is_a_catalog(tmp_path: Path) -> None:
 def test_python_of_page_compiles_and_imports(page: str, block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without running what needs a model."""
     monkeypatch.syspath_prepend(EXTENSION / "src")
-    imports = [node for node in ast.parse(block.text, page).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports: list[ast.stmt] = [
+        node for node in ast.parse(block.text, page).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     exec(compile(ast.Module(imports, []), page, "exec"), {})
 
 
