@@ -99,9 +99,7 @@ def test_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:
 
 def test_placeholder_stands_for_a_list_that_only_the_run_knows(tmp_path: Path) -> None:
     fan = {
-        "for_each": "{{ steps.planner.todos }}",
-        "max_items": 5,
-        "as": "todo",
+        "for_each": {"items": "{{ steps.planner.todos }}", "max_items": 5, "as": "todo"},
         "prompt": "{{ todo.text }}, {{ index }}",
     }
     _, record = told(tmp_path, [{"ask": "planner"}, {"ask": "judge", **fan}])
