@@ -20,6 +20,7 @@ from codex_multi_role.extensions.test_generation.target_facts import imports_in,
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
+USUAL = "tests"
 PYTHON = (".py", ".pyw", "")
 ONLY_PYTHON = "testgen supports Python only"
 FOUND: Final = "found"
@@ -27,10 +28,13 @@ NO_FILES: Final = "no files"
 
 
 class PythonFilesOptions(CheckOptions):
-    """``target`` is a file or a folder, ``out`` the folder for tests; both relative to the workspace."""
+    """``target`` is a file or a folder, ``out`` the folder for tests; both relative to the workspace.
+
+    With the usual ``out``, tests go beside the project's own tests of a file, or of its package.
+    """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
-    out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
+    out: str = Field(default=USUAL, min_length=1, description="a folder of the workspace")
 
 
 class PythonFile(ResultPart):
@@ -79,7 +83,7 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
     taken = {_family(path.stem) for path in _python(root)}
     reason = "" if files else f"{options.target} contains no Python file to test; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
-    imports = imports_in(root, known) if files else {}
+    imports = imports_in(root, known) if files and options.out == USUAL else {}
     listed = [_entry(path, root, out, taken, known, imports) for path in files]
     return PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
 
@@ -125,12 +129,20 @@ def _entry(
     problem = _parsed(path) or ""
     own = [each for each in users_of(imports, module, path) if is_test_file(each.name) and each.name != "conftest.py"]
     stem = own[0].stem if own else f"test_{module.replace('.', '_')}"
+    place = (own or _of_package(imports, module) or [out / stem])[0].parent
     return PythonFile(
         file=relative.as_posix(),
         module=module,
-        tests=((own[0].parent if own else out).relative_to(root) / _free_name(stem, taken)).as_posix(),
+        tests=(place.relative_to(root) / _free_name(stem, taken)).as_posix(),
         problem=f"{relative.as_posix()}: {problem}" if problem else "",
     )
+
+
+def _of_package(imports: Mapping[Path, Collection[str]], module: str) -> list[Path]:
+    """The test files that import something of the module's package."""
+    package = module.partition(".")[0]
+    tests = (path for path in imports if is_test_file(path.name) and path.name != "conftest.py")
+    return [path for path in tests if package in {each.partition(".")[0] for each in imports[path]}]
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
