@@ -250,6 +250,7 @@ def test_environment_may_print_lines_of_its_own(tmp_path: Path) -> None:
         ("pyproject.toml", '[project]\ndependencies = ["click>=999"]\n', "click>=999"),
         ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\nnot-there-x = "*"\n', "not-there-x"),
         ("requirements.txt", "# x\n-r more.txt\nclick\nnot-there-x==1 --hash=sha256:0 \\\n", "not-there-x==1"),
+        ("requirements.txt", "click\nblack>=999\nFlake8==0\npylint\npre-commit\nmypy<0  # no test needs them\n", ""),
         ("pyproject.toml", '[project]\ndependencies = ["click", "gone; python_version < \'3\'"]\n', ""),
         ("pyproject.toml", "not toml", ""),
         ("setup.cfg", "[options]\ninstall_requires =\n  click\n  not-there-x>1\n", "not-there-x>1"),

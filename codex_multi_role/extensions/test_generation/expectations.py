@@ -8,13 +8,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from codex_multi_role.checks.junit_report import MAX_MESSAGE_CHARACTERS
 from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, IDENTITIES, is_open, is_suspected
 from codex_multi_role.extensions.test_generation.state_machine import MeasuredTests
 from codex_multi_role.extensions.test_generation.test_files import Texts, names_in, texts_of
-from codex_multi_role.extensions.test_generation.tests_source import CHECKING_CALLS, Function, functions_in, name_of
+from codex_multi_role.extensions.test_generation.tests_source import (
+    CHECKING_CALLS,
+    Function,
+    functions_in,
+    literal,
+    name_of,
+)
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
@@ -191,7 +197,7 @@ def _failed_by_itself(message: str, target: str) -> bool:
 
 
 def _is_similar(before: Expectation, now: Expectation) -> bool:
-    literals, still = ({_text(each) for each in check.nodes if _values(each)} for check in (before, now))
+    literals, still = ({_text(each) for each in check.nodes if literal(each)} for check in (before, now))
     is_same = before.operator == now.operator and before.guards == now.guards
     return is_same and (before.stated == now.stated if before.operator == "raises" else literals <= still)
 
@@ -217,7 +223,7 @@ def _names(check: Expectation) -> set[str]:
 
 
 def _is_near(node: ast.expr, value: object, within: float) -> bool:
-    found = [each for each in _values(_unwrapped(node)) if isinstance(each, int | float)]
+    found = [each for each in literal(_unwrapped(node)) if isinstance(each, int | float)]
     return isinstance(value, int | float) and any(abs(each - value) <= within for each in found)
 
 
@@ -261,7 +267,7 @@ def _rows(decorator: ast.expr, values: Values) -> list[Values]:
     """The parameters of each call of a test, without skipped ones; none if it is another decorator."""
     if not isinstance(decorator, ast.Call) or name_of(decorator) != "parametrize" or len(decorator.args) < 2:
         return []
-    names, rows = _values(decorator.args[0]), getattr(_resolved(decorator.args[1], values), "elts", [])
+    names, rows = literal(decorator.args[0]), getattr(_resolved(decorator.args[1], values), "elts", [])
     targets = [
         ast.Name(name.strip()) for each in names for name in (each.split(",") if isinstance(each, str) else each)
     ]
@@ -315,7 +321,7 @@ def _asserted(text: str, test: ast.expr, context: list[str]) -> Expectation:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         operator, sides = type(test.ops[0]).__name__, [test.left, *test.comparators]
         stated = sorted(sides, key=_text) if operator in ("Eq", "NotEq", "Is", "IsNot") else sides
-        return _check(text, operator, stated, [each for each in stated if not _values(_unwrapped(each))], context)
+        return _check(text, operator, stated, [each for each in stated if not literal(_unwrapped(each))], context)
     subject = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     return _check(text, "true", [ast.Constant(subject is test)], [subject], context)
 
@@ -378,8 +384,8 @@ def _outside_of_calls(node: ast.AST) -> Iterator[ast.AST]:
 def _is(node: ast.AST, expected: object) -> bool:
     if isinstance(node, ast.Name | ast.Attribute):
         return isinstance(expected, str) and name_of(node) == expected.split("(")[0].rpartition(".")[2]
-    wanted = [expected, *_values(_parsed(expected) if isinstance(expected, str) else None)]
-    return any((type(each) is bool, each) == (type(value) is bool, value) for each in wanted for value in _values(node))
+    wanted = [expected, *literal(_parsed(expected) if isinstance(expected, str) else None)]
+    return any((type(each) is bool, each) == (type(value) is bool, value) for each in wanted for value in literal(node))
 
 
 def _text(node: ast.AST) -> str:
@@ -394,11 +400,3 @@ def _parsed(text: str) -> ast.expr | None:
         return syntax_tree(text.strip(), "eval").body
     except NotPython:
         return None
-
-
-def _values(node: ast.AST | None) -> list[Any]:
-    """The value of a literal, or nothing."""
-    try:
-        return [ast.literal_eval(node)] if isinstance(node, ast.expr) else []
-    except (ValueError, RecursionError, MemoryError, TypeError):
-        return []

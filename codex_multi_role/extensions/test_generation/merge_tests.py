@@ -23,8 +23,8 @@ from codex_multi_role.extensions.test_generation.expectations import asserting
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed
 from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN
-from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, names_in
-from codex_multi_role.extensions.test_generation.tests_source import without
+from codex_multi_role.extensions.test_generation.removed_tests import without
+from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, names_in, rows_in
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, write_inside
 
@@ -181,7 +181,7 @@ def _chosen(
     if undisturbed.problem:
         return _nothing("timed out" if undisturbed.timed_out else "could not run", undisturbed.problem)
     failing = units(undisturbed.bad)
-    dropped = dict.fromkeys(failing, "it fails") | dict.fromkeys(units(undisturbed.flaky), "its outcome changes")
+    dropped = dict.fromkeys(undisturbed.bad, "it fails") | dict.fromkeys(undisturbed.flaky, "its outcome changes")
     clean = _without(files, dropped)
     combined = bench.measure(clean)
     if combined.problem:
@@ -189,7 +189,7 @@ def _chosen(
     kept, final, reason = _fewest(context, options, bench, clean, combined)
     redundant = {test: "other tests cover and kill the same" for test in combined.reaches if test not in kept}
     planned = _as_planned(files, clean, failing, options.plan)
-    removed = {test: why for test, why in {**dropped, **redundant}.items() if test not in planned}
+    removed = {test: why for test, why in {**dropped, **redundant}.items() if not {*units([test])} & {*planned}}
     merged = _placed(context, options, _without(files, removed), {*kept, *planned})
     _write(context, options, merged)
     return {
@@ -280,7 +280,7 @@ def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, st
     for path, source in files.items():
         mine = _tests_in(path, dropped)
         if all("::" in test for test in mine):
-            left[path] = without(source, names_in(path, mine)) if mine else source
+            left[path] = without(source, rows_in(path, mine)) if mine else source
     return left
 
 

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, declare_check, inside, no_time
 from codex_multi_role.checks.text_files import TextFileResult, put
+from codex_multi_role.extensions.test_generation.removed_tests import without
 from codex_multi_role.extensions.test_generation.tests_source import (
     functions_in,
     named_by_behaviour,
     with_unique_names,
-    without,
     without_fence,
 )
 
@@ -65,26 +65,32 @@ def remove(context: CheckContext, paths: Iterable[str]) -> None:
 
 
 def names_in(path: str, tests: Iterable[str]) -> list[str]:
-    """The pytest names in ``tests`` that are in the file at ``path``, as `functions_in` names them.
+    """The functions of the pytest names in ``tests`` that are in the file at ``path``, as `functions_in` names them.
 
     ``tests.test_shapes.TestShape::test_area[1]`` is ``TestShape::test_area`` of ``tests/test_shapes.py``.
     """
+    return [name.partition("[")[0] for name in rows_in(path, tests)]
+
+
+def rows_in(path: str, tests: Iterable[str]) -> list[str]:
+    """As `names_in`, with the parameters: ``TestShape::test_area[1]``."""
     return [name for test in tests if (name := _name_in(PurePosixPath(path).stem, test))]
 
 
 def _name_in(stem: str, test: str) -> str:
-    place, _, function = test.rpartition("::")
+    whole, bracket, row = test.partition("[")
+    place, _, function = whole.rpartition("::")
     parts = place.split(".")
     if stem not in parts:
         return ""
-    return "::".join([*parts[parts.index(stem) + 1 :], function.partition("[")[0]])
+    return "::".join([*parts[parts.index(stem) + 1 :], f"{function}{bracket}{row}"])
 
 
 def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:
     """``texts`` without these pytest ``tests``; a file with no test left is dropped."""
     left = {}
     for path, text in texts.items():
-        smaller = without(text, names) if (names := names_in(path, tests)) else text
+        smaller = without(text, names) if (names := rows_in(path, tests)) else text
         if smaller == text or functions_in(smaller):
             left[path] = smaller
     return left

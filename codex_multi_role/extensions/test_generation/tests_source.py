@@ -1,4 +1,4 @@
-"""Test functions in the source of a test file: their plan items, what they expect and check, and how to remove them."""
+"""Test functions in the source of a test file: their names, and whether they check anything."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from itertools import count
+from typing import Any
 
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
@@ -93,30 +94,6 @@ def _is_fence(line: str, mark: str) -> bool:
     return line.lstrip(" ").startswith(mark)
 
 
-def without(source: str, names: Collection[str]) -> str:
-    """The source without these test functions and the blank lines before them; everything else is unchanged.
-
-    A class with nothing left is removed too. Raises `NotPython`.
-    """
-    lines = StringIO(source, newline="").readlines()  # str.splitlines knows more line breaks than Python's grammar
-    for node in _removed_nodes(syntax_tree(source).body, "", names):
-        first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
-        while first and not lines[first - 1].strip():
-            first -= 1
-        for number in range(first, node.end_lineno or node.lineno):
-            lines[number] = ""
-    return "".join(lines)
-
-
-def _removed_nodes(body: list[ast.stmt], prefix: str, names: Collection[str]) -> Iterator[Function | ast.ClassDef]:
-    for node in body:
-        if isinstance(node, Function) and f"{prefix}{node.name}" in names:
-            yield node
-        elif isinstance(node, ast.ClassDef):
-            removed = list(_removed_nodes(node.body, f"{prefix}{node.name}::", names))
-            yield from [node] if set(node.body) <= set(removed) else removed
-
-
 def _test_functions(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:
     for node in body:
         if isinstance(node, Function) and node.name.startswith("test"):
@@ -163,3 +140,11 @@ def name_of(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         node = node.func
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", "")).rpartition(".")[2]
+
+
+def literal(node: ast.AST | None) -> list[Any]:
+    """The value of a literal, or nothing."""
+    try:
+        return [ast.literal_eval(node)] if isinstance(node, ast.expr) else []
+    except (ValueError, RecursionError, MemoryError, TypeError):
+        return []

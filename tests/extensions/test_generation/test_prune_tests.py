@@ -126,3 +126,44 @@ def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> Non
         ("test_own", ["test_own"]),
         ("test_p1_less", ["test_p1_less"]),
     ]
+
+
+@pytest.mark.real
+def test_what_leaves_something_behind_or_fails_for_one_row_costs_itself_only(make_context: MakeContext) -> None:
+    """The session is complete all the same, and ends although the thread and the process do not."""
+    code = """import socket, subprocess, sys, threading, time
+import pytest
+from one import one
+
+KEPT = []
+
+
+def test_thread():
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    assert one() == 1
+
+
+def test_process():
+    KEPT.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]))
+    assert one() == 1
+
+
+def test_socket():
+    KEPT.append(socket.socket())
+    assert one() == 1
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_rows(more):
+    assert one() + more != 2
+"""
+    result, left = _prune(make_context, code)
+    told = {each["test"].rpartition("::")[2]: each["message"] for each in result["pruned"]}
+    names = ["thread", "process", "socket"]
+    assert {**told, "test_rows[1]": ""} == {
+        **{f"test_{name}": f"it leaves a {name} behind, which it must end" for name in names}, "test_rows[1]": ""
+    }  # fmt: skip
+    assert "test_rows[1]" in told
+    assert (result["status"], result["passed"], result["coverage"]) == ("passed", 2, 100.0)
+    assert 'parametrize("more", [0, 2])' in left
+    assert not any(f"test_{name}" in left for name in names)

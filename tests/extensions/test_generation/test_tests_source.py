@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from codex_multi_role.extensions.test_generation.expectations import asserting
-from codex_multi_role.extensions.test_generation.tests_source import functions_in, without
+from codex_multi_role.extensions.test_generation.removed_tests import without
+from codex_multi_role.extensions.test_generation.tests_source import functions_in
 from tests.extensions.test_generation.programs import candidates
 from tests.support.generation import item, judged
 
@@ -125,3 +126,58 @@ def test_without_any_it_is_the_same_and_without_all_it_is_python(source: str) ->
     assert without(source, []) == source
     functions = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     ast.parse(without(source, functions))
+
+
+ROWS = """@pytest.mark.parametrize("given, expected", [
+    (1, "a"),  # first
+    (-2.5, None),
+    ([3], ValueError),
+    pytest.param(4, b"x", id="four"),
+    ("é", True),
+])
+def test_it(given, expected):
+    pass
+
+
+class TestMany:
+    @mark.parametrize("given", ["a", "b"])
+    def test_it(self, given): pass
+
+    @mark.parametrize("given", [("a"), "b"])
+    def test_cut(self, given): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "gone"),
+    [
+        (["test_it[1-a]"], ['    (1, "a"),  # first\n']),
+        (["test_it[-2.5-None]", "test_it[given2-ValueError]"], ["    (-2.5, None),\n", "    ([3], ValueError),\n"]),
+        (["test_it[four]"], ['    pytest.param(4, b"x", id="four"),\n']),
+        (["test_it[\\xe9-True]"], [',\n    ("é", True)']),
+        (["TestMany::test_it[a]"], ['"a", ']),
+    ],
+)
+def test_only_the_rows_of_failing_parameters_go(names: list[str], gone: list[str]) -> None:
+    left = ROWS
+    for text in gone:
+        assert left.count(text) == 1
+        left = left.replace(text, "")
+    found = without(ROWS, names)
+    assert found == left
+    ast.parse(found)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["test_it"],
+        ["test_it[unknown]"],
+        ["test_it[1-a]", "test_it[unknown]"],
+        ["test_it[1-a]", "test_it"],
+        ["test_it[1-a]", "test_it[-2.5-None]", "test_it[given2-ValueError]", "test_it[four]", "test_it[\\xe9-True]"],
+    ],
+)
+def test_rows_that_cannot_be_told_apart_cost_their_test(names: list[str]) -> None:
+    assert "def test_it(given, expected)" not in without(ROWS, names)
+    assert "def test_cut" not in without(ROWS, ["TestMany::test_cut[b]"])
