@@ -10,6 +10,7 @@ import yaml
 from codex_multi_role import run
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
 from tests.support.teams import ECHO, Record, fan, read, say, solver, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -36,19 +37,28 @@ def test_events_say_what_people_call_items_and_how_each_step_ended(tmp_path: Pat
     """Also after a resume: the states are those of the whole run."""
     tasks = [{"id": "T1", "name": "slug words"}, {"id": "T2"}]
     failing: Record = {"fault": {"status": 400}}
-    report = solver(
+
+    def told_of(report: RunReport) -> tuple[str, list[str]]:
+        course = Course.of_run(RunFolder(report.folder))
+        own, solve = course.run.parts
+        assert (own.label, own.state, own.parts) == ("own Look at the code", "COMPLETED", [])
+        assert (solve.label, [part.label for part in solve.parts]) == ("solve", ["T1 slug words now", "T2"])
+        return solve.state, [task.state for task in course.tasks]
+
+    team = solver(
         tmp_path,
         [
             {"id": "own", "ask": "solver", "title": "Look at {{ goal }}"},
             {"id": "solve", "ask": "solver", "for_each": tasks, "title": "{{ item.name }} now"},
         ],
         [say(), say(), failing, say()],
-    ).run(flow="own", goal="the code")
-    assert report.exit_code == 3
-    course = Course.of_run(RunFolder(report.folder))
-    told = [(piece.label, piece.state, [part.label for part in piece.parts]) for piece in course.run.parts]
-    assert told == [("own Look at the code", "COMPLETED", []), ("solve", "FAILED", ["T1 slug words now", "T2"])]
-    assert [task.state for task in course.tasks] == ["COMPLETED", "FAILED"]
+    )
+    report = team.run(flow="own", goal="the code")
+    assert (report.exit_code, told_of(report)) == (3, ("FAILED", ["COMPLETED", "FAILED"]))
+    team.plays["solver"] = [say()] * 4
+    team.write_plays()
+    again = team.resume(playbook=str(team.playbook))
+    assert (again.exit_code, told_of(again)) == (0, ("COMPLETED", ["COMPLETED", "COMPLETED"]))
 
 
 def test_item_starts_from_itself_alone_and_a_called_flow_from_its_inputs(tmp_path: Path) -> None:
