@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codex_multi_role.errors import RunNotFound, RunStatus, StorageError, UsageError
 from codex_multi_role.reading.json_files import read_object
@@ -26,8 +26,9 @@ from codex_multi_role.run_folder.folder import RUN_ID, SHARED, has_reached_end, 
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.past import NOW, START, state_at
 from codex_multi_role.run_folder.turn_folder import INHERITED
-from codex_multi_role.workspace.differences import Changes
-from codex_multi_role.workspace.git import RecordedGit
+
+if TYPE_CHECKING:
+    from codex_multi_role.workspace.differences import Changes
 
 TurnKey = tuple[str, int]
 """A turn's role and number."""
@@ -73,6 +74,9 @@ def changes_of(folder: RunFolder, since: str = START, until: str = NOW) -> Chang
 
     Raises `UsageError` if a state was not recorded, `StorageError`.
     """
+    from codex_multi_role.workspace.differences import Changes  # here: looking at a run needs no git
+    from codex_multi_role.workspace.git import RecordedGit
+
     before, after = (state_at(folder, point) for point in (since, until))
     if not before or not after or not folder.snapshots_path.is_dir():
         where = "" if (since, until) == (START, NOW) else f" at {since} or {until}"

@@ -19,13 +19,11 @@ CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 FLOW = "description: Think once, then do, at some length.\nsteps: [{ask: thinker}, {ask: doer, next: [{end: done}]}]\n"
 HEADINGS = {
     "runs": ("run", "status", "started", "flow", "outcome", "turns", "tokens", "cost", "goal"),
-    "show": ("at", "who", "turn", "status", "tokens in", "out", "cost", "seconds", "about"),
     "flows list": ("flow", "inputs", "ends", "description", "file"),
     "roles list": ("role", "model", "effort", "sandbox", "approval", "waits for", "file"),
 }
 CELLS = {
     "runs": (*RUNS, "interrupted", "succeeded", "cycles_used_up", "2468", "2026-01-31"),
-    "show": ("planner", "invalid reply", "completed", "tests 001", "failed", "1,200", "repairs turn 1."),
     "flows list": ("cycles", "once_more_with_feeling", "Think once", "done 0", ".yaml"),
     "roles list": ("thinker", "doer", "$THINKER_MODEL", "workspace-write", "on-request", "catalog.yaml"),
 }
@@ -41,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def on_screen(command: str, project: Path, width: int) -> list[str]:
     """The lines of a command on a terminal of ``width`` columns."""
-    where = {"show": ["latest"], "runs": []}.get(command, ["--roles", "team"])
+    where = [] if command == "runs" else ["--roles", "team"]
     argv = [sys.executable, "-m", "codex_multi_role", *command.split(), *where]
     with at_terminal(argv, project, columns=width) as terminal:
         assert terminal.end() == 0

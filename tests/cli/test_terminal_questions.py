@@ -124,7 +124,7 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
     asked_at, last_table = terminal.drawn.split("Ship it?")
     assert "one" in asked_at
-    assert "completed" in last_table
+    assert "ok: approved by" in last_table
 
 
 def approve(team: TeamFolder) -> str:
