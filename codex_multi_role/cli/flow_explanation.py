@@ -124,17 +124,16 @@ def _if_failed(step: StepSpec) -> str:
     if step.review is not None:
         return ""
     whose, allow = ("a failure", step.allow) if step.for_each is None else ("a failed item", step.for_each.allow)
-    return f"{whose} {'is skipped' if 'failed' in allow else 'ends the run with exit 3'}"
+    is_allowed = "failed" in allow or (step.for_each is not None and step.for_each.until is not None)
+    return f"{whose} {'is allowed' if is_allowed else 'ends the run with exit 3'}"
 
 
 def _if_bad(step: StepSpec, what_is_bad: str) -> str:
-    if step.for_each is not None and step.for_each.allow:
-        what_is_bad = "no good item"
     if not what_is_bad:
         return ""
     bad = f"a bad result ({what_is_bad})"
     if "bad" in step.allow:
-        return f"{bad} does not count"
+        return f"{bad} is allowed"
     if routes_on_result(step):
         return f"with {bad}, next decides; if no entry is taken, the flow ends with exit 1"
     return f"{bad} ends the flow with exit 1"
@@ -142,9 +141,17 @@ def _if_bad(step: StepSpec, what_is_bad: str) -> str:
 
 def _what_is_bad(step: StepSpec) -> str:
     """Which results of the step are bad, in words; empty if none is."""
+    bad, fan_out = f"exit 1 of {step.call}" if step.call is not None else "", step.for_each
     if step.check is not None:
-        return find_check(step.check).what_is_bad
-    return "a rejection" if step.review is not None else f"exit 1 of {step.call}" if step.call is not None else ""
+        bad = find_check(step.check).what_is_bad
+    elif step.review is not None:
+        bad = "a rejection"
+    if fan_out is None:
+        return bad
+    if fan_out.until is not None:
+        return "until is not met"
+    of_items = [bad if "bad" not in fan_out.allow else "", "no good item" if fan_out.allow else ""]
+    return " or ".join(filter(None, of_items))
 
 
 def _end_rows(flow: FlowSpec, chart: Chart, catalog: RoleSpecCatalog) -> Iterator[Row]:

@@ -110,6 +110,40 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "at most 51 turns and 0 repair turns, 153 prompts including retries after provider failures, of 5" in words
 
 
+RULES = {
+    "{id: x, ask: thinker}": "a failure ends the run with exit 3",
+    "{id: x, ask: thinker, retry: {attempts: 2}, allow: [failed]}": "up to 2 tries; a failure is allowed",
+    "{id: x, call: once}": "a failure ends the run with exit 3; a bad result (exit 1 of once) ends the flow with exit 1",
+    "{id: x, call: once, allow: [failed]}": "a failure is allowed; a bad result (exit 1 of once) ends the flow with exit 1",
+    "{id: x, call: once, allow: [bad, failed]}": "a failure is allowed; a bad result (exit 1 of once) is allowed",
+    "{id: x, call: once, next: [{when: steps.x.exit_code, end: odd}]}": (
+        "a failure ends the run with exit 3; with a bad result (exit 1 of once), next decides; "
+        "if no entry is taken, the flow ends with exit 1"
+    ),
+    "{id: x, review: Good?}": "a bad result (a rejection) ends the flow with exit 1",
+    "{id: x, ask: thinker, for_each: {items: [1], allow: [failed]}}": (
+        "a failed item is allowed; a bad result (no good item) ends the flow with exit 1"
+    ),
+    "{id: x, call: once, for_each: {items: [1], allow: [failed]}}": (
+        "a failed item is allowed; a bad result (exit 1 of once or no good item) ends the flow with exit 1"
+    ),
+    "{id: x, call: once, for_each: {items: [1], allow: [bad]}}": (
+        "a failed item ends the run with exit 3; a bad result (no good item) ends the flow with exit 1"
+    ),
+    "{id: x, ask: thinker, for_each: {items: [1], until: results}}": (
+        "a failed item is allowed; a bad result (until is not met) ends the flow with exit 1"
+    ),
+}
+
+
+@pytest.mark.parametrize("step", RULES)
+def test_show_tells_which_bad_ends_a_step_allows(project: Path, step: str) -> None:
+    (project / "team/flows/own.yaml").write_text(f"steps: [{step}]\n")
+    shown = console("flows", "show", "own", "--roles", "team", folder=project).stdout
+    _, _, rules = shown.partition("# If a step goes wrong\n")
+    assert " ".join(rules.partition("\n#\n")[0].replace("#", "").split()) == f"x {RULES[step]}"
+
+
 @pytest.mark.parametrize(
     ("goal", "told"),
     [

@@ -27,6 +27,8 @@ from codex_multi_role.run_options import RunAnswers, RunOptions, RunTests
 
 COMPARED = {name for group in (RunOptions, RunAnswers, RunTests) for name in options_in(group)} - {"playbook"}
 """The options that a prompt or a result can depend on. A playbook is compared as a file."""
+OF_FILE = {"source", "former_keys"}
+"""The fields of a flow that say nothing of what it does."""
 OF_PROMPTS = {"ask", "with_", "prompt", "prompt_replaces", "reply"}
 """The fields of a step that its prompt is made from."""
 
@@ -165,10 +167,7 @@ class _Edits:
         files |= {f"playbooks/{now.playbook.source.name}": now.playbook.text} if now.playbook else {}
         kept = {name: (self._kept / name).read_text() for name in files if (self._kept / name).is_file()}
         yield from sorted(_differing(files, kept))
-        if (
-            len({str(flow.model_dump(exclude={"source", "former_keys", "steps"})) for flow in (self._flow, now.flow)})
-            > 1
-        ):
+        if len({str(flow.model_dump(exclude={*OF_FILE, "steps"})) for flow in (self._flow, now.flow)}) > 1:
             yield f"the flow {now.flow.name}"
 
 
@@ -192,7 +191,7 @@ def _steps(flows: Mapping[str, FlowSpec], flow: FlowSpec, catalog: RoleSpecCatal
     for step in flow.steps:
         called = with_called(flows, step.call) if step.call else ()
         order = catalog.dependencies() if step.ask == EVERY_ROLE else {}
-        yield step, [each.model_copy(update={"source": None}) for each in called], order
+        yield step, [each.model_dump(exclude=OF_FILE) for each in called], order
 
 
 def _own_step(turn: EarlierTurn) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.prices import price_playbook
-from tests.support.teams import TeamFolder, say, with_flow
+from tests.support.teams import TeamFolder, say, warnings, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -55,3 +55,32 @@ def test_dry_run_says_that_more_cycles_ask_more_turns(tmp_path: Path) -> None:
     assert "0 turns taken over, 0 asked, 2 may be asked; " in dry.stderr
     last = console("rerun", "--dry-run", "--cycles=3", "--json", folder=team.folder).stdout.splitlines()[-1]
     assert json.loads(last)["more_may_follow"]
+
+
+FORMER = {
+    "own": [
+        {"ask": "one", "max_visits": 2},
+        {"id": "look", "check": "command", "with": {"argv": ["false"]}, "on_error": "skip", "repeatable": False},
+        {"id": "ok", "review": "Ship?", "options": ["ship"], "show": "{{ goal }}"},
+        {"id": "in", "call": "inner", "on_error": "skip", "max_depth": 2},
+    ],
+    "inner": [{"ask": "one", "for_each": [1], "as": "n", "on_error": "skip", "isolate": "worktree", "merge": "none"}],
+}
+
+
+def test_run_with_former_keys_continues_beside_rewritten_files(tmp_path: Path) -> None:
+    """Its own copy stays as it was recorded, without a note; a flow in the present keys is no change of it."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 4})
+    for name, steps in FORMER.items():
+        with_flow(team, {"steps": steps}, name)
+    assert team.run(flow="own").exit_code == 4
+    notes = [note for note in warnings(team.events) if ": former keys: " in note]
+    assert [Path(note.partition(":")[0]).name for note in notes] == ["own.yaml", "inner.yaml"]
+    assert console("answer", "latest", "option=ship", folder=team.folder).returncode == 0
+    assert (team.resume().exit_code, warnings(team.events)) == (0, [])
+    assert {*console("flows", "migrate", folder=team.folder).stderr.split()} > {"roles/flows/own.yaml"}
+    assert console("rerun", "--dry-run", folder=team.folder).stderr == "2 turns taken over, 0 asked, 0 may be asked\n"
+    for again in (("fork", "latest", "--from", "look"), ("rerun", "latest")):
+        done = console(*again, folder=team.folder)
+        assert (done.returncode, "former keys" in done.stderr) == (4, False), done.stderr
+    assert "look" in console("show", "latest", folder=team.folder).stdout
