@@ -180,7 +180,9 @@ class Isolate(Definition):
     A copy that ``merge: none`` leaves is merged by the check ``merge``, for the ``copy`` that the result names.
     """
 
-    merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
+    merge: Literal["all", "passed", "none"] = Field(
+        default="all", description="Whether the copy is merged back after the step; `passed`: if its own tests passed."
+    )
 
 
 def _worktree(given: object) -> object:

@@ -79,7 +79,8 @@ class FanOutItem:
 
     def _ended(self, outcome: StepOutcome) -> StepOutcome:
         ItemResults(self.run.services.folder.path).write(self.key, self.value, outcome.as_json())
-        self._report(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
+        state = SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED
+        self._report(state, outcome.error or outcome.flaw)
         return outcome
 
     def cancel(self, reason: str) -> None:

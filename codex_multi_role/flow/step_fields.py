@@ -131,7 +131,7 @@ def _outcomes(flow: FlowSpec) -> ValueType:
 
 def _of_copy(step: StepSpec) -> tuple[str, ...]:
     """The fields of a step that works in a copy of the workspace."""
-    return OF_COPY[: 2 if step.isolate.merge == "all" else 1] if step.isolate is not None else ()
+    return OF_COPY[: 1 if step.isolate.merge == "none" else 2] if step.isolate is not None else ()
 
 
 OF_ANY_ANSWER = frozenset({"status", "error"})

@@ -84,12 +84,13 @@ def is_open(status: str) -> bool:
     return run_status(status).tone in (BUSY, IDLE)
 
 
-def tone_of(status: str, otherwise: str = IDLE) -> str:
+def tone_of(status: str, otherwise: str = IDLE, *, but: str = "") -> str:
     """Return the tone of the status of a turn, role, test or task; ``otherwise`` is for unknown ones.
 
-    Checks name their own.
+    Checks name their own. ``but``: what speaks against one that is good.
     """
-    return _TONE_OF.get(status_in_words(status).lower(), otherwise)
+    tone = _TONE_OF.get(status_in_words(status).lower(), otherwise)
+    return WARN if but and tone == GOOD else tone
 
 
 def status_in_words(status: object) -> str:

@@ -139,6 +139,12 @@ class WorkPiece:
         return self.history[-1][2] if self.history else ""
 
     @property
+    def flaw(self) -> str:
+        """What speaks against it, or against a task of it, although it is completed."""
+        own = self.bad or (self.reason if self.state == COMPLETED else "")
+        return own or next((task.flaw for task in self.tasks if task.flaw), "")
+
+    @property
     def step(self) -> str:
         """The step's id, after the unit that called its flow."""
         return self.key.rpartition(".")[0]

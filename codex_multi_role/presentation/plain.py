@@ -29,9 +29,9 @@ from codex_multi_role.presentation.wording import (
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
 from codex_multi_role.run_folder.cost import dollars
+from codex_multi_role.run_folder.states import COMPLETED, PENDING
 from codex_multi_role.run_folder.typed_answers import how_to_answer
 
-PENDING = "PENDING"
 BEGINNINGS = (events.StepStarted, events.TurnStarted)
 SHOWN_LINES = 200
 """Maximum lines of what a question is about."""
@@ -235,7 +235,7 @@ def _final_check_ended(event: events.FinalCheckEnded) -> list[str]:
 def _state_changed(event: events.StateChanged) -> list[str]:
     if event.state == PENDING:
         return []
-    why = f": {one_line(event.reason, 500)}" if event.reason else ""
+    why = f"{', ' if event.state == COMPLETED else ': '}{one_line(event.reason, 500)}" if event.reason else ""
     who = f"task {one_line(event.item)}" if event.unit else "state"
     return [f"{who}: {event.state}{why}"]
 

@@ -23,7 +23,7 @@ from codex_multi_role.presentation.wording import (
     verdict,
 )
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, IN_PROGRESS
 
 MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
 """Columns from which on costs of pieces and of turns are shown, and those of a view that is no terminal."""
@@ -130,7 +130,7 @@ class Tree:
         several = len({turn.role for turn in piece.turns}) > 1
         yield from self._head(piece, depth, open_below=bool(parts) or several)
         is_open = piece.state == IN_PROGRESS or piece is self._course.current
-        if is_open or any(part.state == FAILED or part.bad for part in parts):
+        if is_open or any(part.state == FAILED or part.flaw for part in parts):
             for part in parts:
                 yield from self._piece(part, depth + 1)
             if several:
@@ -148,7 +148,7 @@ class Tree:
 
     def _tone(self, piece: WorkPiece) -> str:
         if piece.state != IN_PROGRESS:
-            return WARN if piece.bad or (piece.ended and new_failures(piece)) else tone_of(piece.state)
+            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
         return WARN if self._asked(piece) or self._course.ended is not None else BUSY
 
     def _asked(self, piece: WorkPiece) -> bool:
@@ -159,7 +159,8 @@ class Tree:
     def _doing(self, piece: WorkPiece, open_below: bool) -> str:
         """What it does now, or what there is to say of its end."""
         if piece.state != IN_PROGRESS:
-            return one_line(piece.bad or piece.reason or piece.said or new_failures(piece), 200)
+            ended = "completed, " if piece.state == COMPLETED and piece.reason else ""
+            return one_line(piece.bad or f"{ended}{piece.reason}" or piece.said, 200)
         if self._course.ended is not None:
             return "stopped"
         if self._asked(piece):
@@ -212,10 +213,3 @@ class Tree:
             yield Row(depth, one_line(name), BAD)
             if message := tests.told.get("messages", {}).get(name):
                 yield Row(depth + 1, one_line(message))
-
-
-def new_failures(piece: WorkPiece) -> str:
-    """``completed, 1 new failure``: what the own tests of a task found; empty if nothing."""
-    tests = piece.last_tests() if piece.is_task else None
-    count = tests.told.get("new_failures", 0) if tests is not None else 0
-    return f"{status_in_words(piece.state).lower()}, {plural(count, 'new failure')}" if count else ""

@@ -13,6 +13,7 @@ from codex_multi_role.catalog.step_spec import TEMPLATES
 from codex_multi_role.catalog.templates import TemplateFailed, render_text
 from codex_multi_role.errors import DefinitionError, RoleFailed, UsageError
 from codex_multi_role.flow.result_reads import steps_read
+from codex_multi_role.flow.state import passes
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import CopyMerged, Warning
@@ -121,6 +122,14 @@ class StepOutcome:
     def is_good(self) -> bool:
         return not (self.error or self.bad)
 
+    @property
+    def flaw(self) -> str:
+        """What speaks against work that is done: new failures of its own tests, or its result."""
+        tests = self.tests or {"status": "no tests"}
+        if new := tests.get("new_failures"):
+            return f"{new} new failure{'s' * (new > 1)}"
+        return self.bad or ("" if passes(tests) else f"tests: {tests.get('verdict') or tests['status']}")
+
     @classmethod
     def of(cls, record: Json) -> StepOutcome:
         """The inverse of `as_json`."""
@@ -143,16 +152,17 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
     """The outcome of an isolated unit with its ``copy`` and, if the step merges, the ``merge`` result.
 
     With conflicts, the unit has failed, and nobody gets its answer, which speaks of files that are not there. The copy
-    of a failed unit is left as it is.
+    of a failed unit is left as it is, with ``merge: passed`` also one with a flaw.
     """
     if step.isolate is None:
         return outcome
     output: Json = {**outcome.output, "copy": key}
-    if step.isolate.merge != "all" or outcome.error:
+    if step.isolate.merge == "none" or outcome.error:
         return replace(outcome, output=output)
     with record(f"merge {key}") as work:
         if work.is_due:
-            work.result = _merge(run, key)
+            is_left = step.isolate.merge == "passed" and outcome.flaw
+            work.result = _leave(run, key, outcome.flaw) if is_left else _merge(run, key)
     output["merge"] = work.result
     problem = _not_merged(key, output["merge"])
     if not problem:
@@ -200,6 +210,11 @@ def _not_merged(key: str, merge: Json) -> str:
 
 def _place(run: RunResources, key: str) -> Path:
     return run.services.worktrees.open(key).workspace.root
+
+
+def _leave(run: RunResources, key: str, why: str) -> Json:
+    run.services.events.publish(Warning(f"{key} is not merged: {why}; copy: {_place(run, key)}"))
+    return {"status": "left", "paths": [], "conflicts": []}
 
 
 def _merge(run: RunResources, key: str) -> Json:

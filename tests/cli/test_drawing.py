@@ -91,7 +91,7 @@ def tasks_at_work() -> list[RunEvent]:
         messages={"test_slug::test_is_slug": "assert is_slug('a b') is False"},
     )  # fmt: skip
     after = [turn("coder.1", 1, 1)[-1], e.TestsStarted(1, "coder.1", 1), failed]
-    over = replace(pending[1], state="COMPLETED")
+    over = replace(pending[1], state="COMPLETED", reason="1 new failure")
     return [started(), e.StepStarted("solve", 1, 0), *pending, *working, *turns, *after, over]
 
 

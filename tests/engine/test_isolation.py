@@ -18,7 +18,10 @@ from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tests_here import tests_here
 from tests.support.workspaces import commit_all, git
+
+__all__ = ["tests_here"]
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -52,6 +55,33 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path) -> None:
     assert names == ["a.txt", "b.txt", "shared.txt", "uncommitted.txt"]
     turns = [read(path) for path in report.folder.glob("writer*/turn_*/applied_files.json")]
     assert len(turns) == 2
+
+
+@pytest.mark.usefixtures("tests_here")
+@pytest.mark.parametrize("merge", ["all", "passed"])
+def test_item_that_breaks_a_test_is_nowhere_green(tmp_path: Path, merge: str) -> None:
+    """It is completed, with what speaks against it; ``passed`` leaves its copy, and the run's own tests pass."""
+    step = write_step(
+        isolate={"merge": merge}, next=[{"when": "steps.write.results[1].merge.status == 'left'", "end": "left"}]
+    )
+    team = writers(tmp_path, [writes("a.txt", "A"), writes("value.txt", "2")], [step])
+    (team.workspace / "value.txt").write_text("1")
+    test = "def test_value():\n    from pathlib import Path\n"
+    test += "    assert Path(__file__).with_name('value.txt').read_text() == '1'\n"
+    (team.workspace / "test_value.py").write_text(test)
+    report = team.run(flow="own", run_tests=True)
+    states = read(report.folder / "states.json")["items"]
+    assert [(each["state"], each["reason"]) for each in states] == [("COMPLETED", ""), ("COMPLETED", "1 new failure")]
+    assert (team.workspace / "value.txt").read_text() == {"all": "2", "passed": "1"}[merge]
+    assert (report.outcome, report.exit_code) == {"all": ("tests_failed", 1), "passed": ("left", 0)}[merge]
+    shown = console("show", "latest", folder=tmp_path).stdout
+    assert "■ write 2/2: " in shown
+    assert "    ■ b: completed, 1 new failure" in shown
+    watched = console("watch", "latest", folder=tmp_path).stderr
+    assert "task b: COMPLETED, 1 new failure" in watched
+    assert ("warning: write.1.1 is not merged: 1 new failure; copy: " in watched) == (merge == "passed")
+    for page in report.folder.glob("report.html"):  # that extension may be absent
+        assert page.read_text().count('<span class="chip warn">COMPLETED</span>') == 1
 
 
 def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
