@@ -13,9 +13,16 @@ from codex_multi_role.extensions.test_generation.plan_items import target_module
 from tests.support.teams import Record, TeamFolder, read
 
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
+ZERO = """def sign(number):
+    \"\"\"The sign of a number; that of zero is 0.\"\"\"
+    if number < 0:
+        return -1
+    return 1
+"""
 IMPORT = "from sign import sign\n\n\n"
 BELOW = "def test_below():\n    assert sign(-3) == -1\n"
 ABOVE = "def test_above():\n    assert sign(4) == 1\n"
+CONTRARY = "def test_zero():\n    assert sign(0) == 1\n"
 
 
 def item(name: str, expected: object, target: str = "sign", given: str = "", **more: object) -> Record:
@@ -45,6 +52,8 @@ def judged(item: Record, source: str, module: str, verdict: str = "", **more: ob
 
 
 P1, P2 = item("P1", "-1", given="-3"), item("P2", "1", given="4")
+WRONG = item("P3", "0", given="0", source="docstring", quote="that of zero is 0")
+"""What the code of `ZERO` does not hold, and what a developer writes who takes it for right: `CONTRARY`."""
 
 
 def plan(*items: Record) -> Record:

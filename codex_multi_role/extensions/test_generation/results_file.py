@@ -35,6 +35,7 @@ ENDS = {
 JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
 SWITCHED_OFF = "disabled: the input mutation is false"
 NO_TEST = "no tests are left"
+USED_UP = "no iterations are left, but the tests stay: a new run only asks for what they do not reach"
 TOLD_OF_MUTANTS = (
     "found",
     "mutants",
@@ -245,7 +246,7 @@ def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, s
     outcome = str(rounds["outcome"])
     if outcome == TIMEOUT:
         short = _short_of(rounds["vars"]["state"]["best"], left, target)
-        return TIMEOUT, "; ".join(filter(None, ["no iterations are left", short, _gaps(left)]))
+        return TIMEOUT, "; ".join(filter(None, [USED_UP, short, _gaps(left)]))
     if outcome != SUCCESS:
         unread = rounds["steps"].get("source", {}).get("reason", "")
         return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")

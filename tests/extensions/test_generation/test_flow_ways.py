@@ -255,13 +255,21 @@ def test_plan_that_does_not_match_its_schema_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "outcome", "exit_code"),
-    [("incomplete", "incomplete", 1), ("suspected bugs", "suspected_bugs", 1), ("success", "success", 0)],
+    ("verdict", "outcome", "exit_code", "suggestion"),
+    [
+        ("incomplete", "incomplete", 1, "fork RUN --from rounds"),
+        ("timeout", "timeout", 1, "show RUN --result"),
+        ("suspected bugs", "suspected_bugs", 1, "show RUN --result"),
+        ("success", "success", 0, ""),
+    ],
 )
 def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
-    tmp_path: Path, verdict: str, outcome: str, exit_code: int
+    tmp_path: Path, verdict: str, outcome: str, exit_code: int, suggestion: str
 ) -> None:
-    """The steps of ``testgen`` only measure: the last one judges, and says so."""
+    """The steps of ``testgen`` only measure: the last one judges, and says so.
+
+    A bug and what is left when the iterations are used up are looked at before anything is paid for again.
+    """
     file = {"file": "a.py", "module": "a", "tests": "tests/test_a.py", "problem": ""}
     checks = {
         "files": [{"status": "found", "reason": "", "files": [file, file]}],
@@ -281,4 +289,5 @@ def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
         "mutants",
         "results",
     ]
-    assert (walked.ending.outcome, walked.ending.exit_code) == (outcome, exit_code), walked.ending
+    ending = walked.ending
+    assert (ending.outcome, ending.exit_code, ending.suggestion) == (outcome, exit_code, suggestion), ending

@@ -9,7 +9,21 @@ import pytest
 from codex_multi_role.flow import worst_case
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import terms
-from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.generation import (
+    ABOVE,
+    BELOW,
+    CONTRARY,
+    IMPORT,
+    P1,
+    P2,
+    SIGN,
+    WRONG,
+    ZERO,
+    Generation,
+    code,
+    item,
+    plan,
+)
 from tests.support.paths import shipped_team
 from tests.support.teams import Record, read
 
@@ -49,16 +63,6 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
         "format": "text",
         "figures": {"files": 1, "tests passed": 2, "lowest coverage": 100.0},
     }
-
-
-ZERO = """def sign(number):
-    \"\"\"The sign of a number; that of zero is 0.\"\"\"
-    if number < 0:
-        return -1
-    return 1
-"""
-WRONG = item("P3", "0", given="0", source="docstring", quote="that of zero is 0")
-CONTRARY = "def test_zero():\n    assert sign(0) == 1\n"
 
 
 def withdrawn(*ids: str) -> Record:

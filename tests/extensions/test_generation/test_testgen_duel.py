@@ -9,9 +9,23 @@ import pytest
 
 from codex_multi_role.extensions.test_generation.mutants import is_installed
 from codex_multi_role.workspace.manifest import Manifest
-from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.generation import (
+    ABOVE,
+    BELOW,
+    CONTRARY,
+    IMPORT,
+    P1,
+    P2,
+    SIGN,
+    WRONG,
+    ZERO,
+    Generation,
+    code,
+    item,
+    plan,
+)
 from tests.support.suites_here import suites_here
-from tests.support.teams import Record
+from tests.support.teams import Record, read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -26,6 +40,28 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
 
 needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")
 OTHER = IMPORT + ABOVE
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("suites_here")
+@pytest.mark.parametrize("winner", [0, 1])
+def test_bug_is_found_whichever_developer_asserts_the_contrary(tmp_path: Path, winner: int) -> None:
+    """The duel has the same oracle: both sets of tests pass, and the run ends with the bug."""
+    answers = [code(IMPORT + BELOW), code(IMPORT + BELOW)]
+    answers[winner] = code(IMPORT + BELOW + ABOVE + CONTRARY)
+    plans = [plan(P1, P2, WRONG), {"json": {"withdrawn": []}}]
+    roles = {"test_planner": plans, "test_developer": answers[:1], "test_developer_2": answers[1:]}
+    given = Generation(tmp_path, {"sign.py": ZERO}, **roles)
+    report = given.run("sign.py", flow="testgen-duel")
+    assert (report.outcome, report.exit_code) == ("suspected_bugs", 1), report.reason
+    assert sorted(given.asked) == ["test_developer", "test_developer_2", "test_planner", "test_planner"]
+    (result,) = given.results
+    assert [(each["id"], each["got"]) for each in result["suspected_bugs"]] == [("P3", "1")]
+    assert str((report.result or {})["text"]).startswith("Suspected bug in sign.py: sign(0): expected 0, got 1")
+    assert given.text() == IMPORT + BELOW + ABOVE
+    assert result["metrics"]["failed_tests"] == ["tests.test_sign::test_zero"]
+    assert result["rounds"][0]["chosen"]["winner"] == ("test_developer", "test_developer_2")[winner]
+    assert read(report.folder / "run.json")["suggestion"] == "show RUN --result"
 
 
 @pytest.mark.long
