@@ -14,9 +14,8 @@ from typing import Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.working_copy import scratch_folder
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.extensions.test_generation.expectations import asserting
@@ -34,11 +33,7 @@ WRITTEN = "written.json"
 
 
 class CandidateTests(CheckOptions):
-    """``code`` itself, or the ``file`` that holds it, in the workspace or in a ``copy`` of it."""
-
-    code: str | None = None
-    file: str | None = None
-    copy_key: str | None = Field(default=None, alias="copy")
+    code: str
 
 
 class MergeTestsOptions(CheckOptions):
@@ -50,7 +45,7 @@ class MergeTestsOptions(CheckOptions):
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
-    candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}, {file} or {copy, file}")
+    candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}")
     others: list[TestFile] = Field(default=[], description="a list of {path, content}")
     plan: list[Json] = Field(default=[], description="the plan's items")
     tests: str = Field(default="", description="a Python file of the workspace")
@@ -153,25 +148,12 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
 
 def _files(context: CheckContext, options: MergeTestsOptions) -> dict[str, str]:
     """The candidates' modules and the others, by path. Raises ValueError for invalid Python."""
-    texts = [_code(context, candidate, number) for number, candidate in enumerate(options.candidates, 1)]
+    texts = [candidate.code for candidate in options.candidates]
     for number, text in enumerate(texts, 1):
         if problem := syntax_problem(text, f"candidate {number}"):
             raise ValueError(problem)
     texts += [file.content for file in options.others]
     return dict(zip(_paths(context, options, len(texts)), texts, strict=True))
-
-
-def _code(context: CheckContext, candidate: CandidateTests, number: int) -> str:
-    option = f"check merge_tests: candidates[{number - 1}]"
-    if (candidate.code is None) == (candidate.file is None):
-        raise UsageError(f"{option}: needs either code or file", "write {code: …}, {file: …} or {copy: …, file: …}")
-    if candidate.code is not None:
-        return candidate.code
-    if candidate.copy_key is None:
-        return read_document(context.workspace, candidate.file or "", option)
-    if context.worktrees is None:
-        raise UsageError(f"{option}: no copies of the workspace")
-    return read_document(context.worktrees.open(candidate.copy_key).workspace, candidate.file or "", option)
 
 
 def _chosen(

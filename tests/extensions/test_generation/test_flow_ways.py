@@ -277,7 +277,7 @@ def test_rounds_red_tests_and_mutants_out_of_time_are_judged_at_the_end(
         "existing": [{"status": "no tests", "files": {}}],
         "finish": [{"status": "failed", "reason": "1 failed", "files": []}],
         "mutants": [{"status": "timed out", "reason": ""}],
-        "results": [{"status": verdict, "reason": "a.py: incomplete", "bugs": [], "results": []}],
+        "results": [{"status": verdict, "reason": "a.py: incomplete", "bugs": [], "results": [], "existing": {}}],
     }
     script = Script(tmp_path, {"test_planner": [{"plan": []}]}, checks, computed=["testgen_state"])
     walked = played("testgen", script, {"target": "a.py"})

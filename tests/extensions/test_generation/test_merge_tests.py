@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.coverage import measure_coverage
 from codex_multi_role.extensions.test_generation.merge_tests import merge_tests
 from codex_multi_role.extensions.test_generation.mutation import judge_mutants
-from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
+from tests.extensions.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS
 from tests.support.checks import MakeContext, run_check
 from tests.support.generation import item, judged
 from tests.support.suites_here import suites_here
@@ -160,10 +159,3 @@ def test_candidate_that_is_not_python_is_reported(make_context: MakeContext) -> 
     result = _merge(make_context, HAPPY, "def test_x(:\n")
     assert (result["status"], result["files"]) == ("could not run", [])
     assert result["reason"] == "candidate 2: line 1: invalid syntax"
-
-
-@pytest.mark.parametrize("candidate", [{}, {"code": CARELESS, "file": "a.py"}])
-def test_candidate_is_either_code_or_a_file(make_context: MakeContext, candidate: dict[str, str]) -> None:
-    context = make_context({"ledger.py": LEDGER}, target="ledger.py", candidates=[{"code": STRICT}, candidate])
-    with pytest.raises(UsageError, match=r"check merge_tests: candidates\[1\]: needs either code or file"):
-        merge_tests(context)
