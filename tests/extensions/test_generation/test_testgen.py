@@ -25,9 +25,12 @@ from tests.support.generation import (
     plan,
 )
 from tests.support.paths import shipped_team
+from tests.support.suites_here import suites_here
 from tests.support.teams import Record, read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
+
+__all__ = ["suites_here"]
 
 OFF = "disabled: the input mutation is false"
 
@@ -70,6 +73,7 @@ def withdrawn(*ids: str) -> Record:
 
 
 @pytest.mark.real
+@pytest.mark.usefixtures("suites_here")
 @pytest.mark.parametrize(
     ("planned", "answer", "ends"),
     [
@@ -83,7 +87,7 @@ def withdrawn(*ids: str) -> Record:
 def test_planner_is_asked_once_about_an_item_that_does_not_hold(
     tmp_path: Path, planned: Record, answer: Record | None, ends: str
 ) -> None:
-    """The developer asserts the contrary in its first answer, and everything passes."""
+    """The developer asserts the contrary in its first answer, and all passes. Only the items are run for real."""
     plans = [plan(P1, P2, planned), *([answer] if answer else [])]
     tests = code(IMPORT + BELOW + ABOVE + CONTRARY)
     given = Generation(tmp_path, {"sign.py": ZERO}, test_planner=plans, test_developer=[tests])
