@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, inside, no_time
-from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.imports import module_name
 from codex_multi_role.extensions.measuring.python_targets import is_test_file
-from codex_multi_role.extensions.test_generation.target_facts import imports_in, users_of
+from codex_multi_role.extensions.test_generation.target_facts import holds_tests, imports_in, python_in, users_of
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
@@ -77,24 +75,15 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
         raise UsageError(f"check python_files: target: {ONLY_PYTHON}: {options.target} is not a Python file")
     if not target.exists():
         raise UsageError(f"check python_files: target: not found: {options.target}", "Name a file or a folder.")
-    files = [target] if target.is_file() else [path for path in _python(target) if _needs_tests(path, out)]
+    files = [target] if target.is_file() else [path for path in python_in(target) if _needs_tests(path, out)]
     if len(files) > MOST_FILES:
         raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most per run.")
-    taken = {_family(path.stem) for path in _python(root)}
+    taken = {_family(path.stem) for path in python_in(root)}
     reason = "" if files else f"{options.target} contains no Python file to test; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
     imports = imports_in(root, known) if files and options.out == USUAL else {}
     listed = [_entry(path, root, out, taken, known, imports) for path in files]
     return PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
-
-
-def _python(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        here = Path(place)
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and not is_left_out(here / each))
-        for name in sorted(names):
-            if name.endswith(".py") and not name.startswith(".") and (here / name).is_file():
-                yield here / name
 
 
 def _needs_tests(path: Path, out: Path) -> bool:
@@ -127,7 +116,7 @@ def _entry(
     relative = path.relative_to(root)
     module = module_name(root, relative, known)
     problem = _parsed(path) or ""
-    own = [each for each in users_of(imports, module, path) if is_test_file(each.name) and each.name != "conftest.py"]
+    own = [each for each in users_of(imports, module, path) if holds_tests(each)]
     stem = own[0].stem if own else f"test_{module.replace('.', '_')}"
     place = (own or _of_package(imports, module) or [out / stem])[0].parent
     return PythonFile(
@@ -141,7 +130,7 @@ def _entry(
 def _of_package(imports: Mapping[Path, Collection[str]], module: str) -> list[Path]:
     """The test files that import something of the module's package."""
     package = module.partition(".")[0]
-    tests = (path for path in imports if is_test_file(path.name) and path.name != "conftest.py")
+    tests = filter(holds_tests, imports)
     return [path for path in tests if package in {each.partition(".")[0] for each in imports[path]}]
 
 

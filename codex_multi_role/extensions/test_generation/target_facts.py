@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -64,7 +65,7 @@ def target_facts(context: CheckContext) -> TargetFactsResult:
         raise CheckFailed(str(error)) from error
     known = context.python.folders if context.python else ()
     users = users_of(imports_in(root, known), options.module, root / options.path)
-    tests = [path for path in users if is_test_file(path.name) and path.name != "conftest.py"]
+    tests = [path for path in users if holds_tests(path)]
     texts = {path: _text(path) for path in users}
     words = {options.module.rpartition(".")[2], *(each for each in names if not each.startswith("_"))}
     return TargetFactsResult(
@@ -90,7 +91,7 @@ def docstrings(source: str) -> str:
 
 def imports_in(root: Path, known: Sequence[Path] = ()) -> dict[Path, frozenset[str]]:
     """What each Python file below ``root`` imports, as dotted names; ``known`` as in `module_name`."""
-    return {path: frozenset(_imported(path, root, known)) for path in _python_files(root)}
+    return {path: frozenset(_imported(path, root, known)) for path in islice(python_in(root), MAX_FILES)}
 
 
 def users_of(imports: Mapping[Path, Collection[str]], module: str, target: Path) -> list[Path]:
@@ -104,18 +105,20 @@ def users_of(imports: Mapping[Path, Collection[str]], module: str, target: Path)
 
 def has_tests(root: Path) -> bool:
     """Whether the project has a file of tests."""
-    return any(is_test_file(path.name) and path.name != "conftest.py" for path in _python_files(root))
+    return any(map(holds_tests, islice(python_in(root), MAX_FILES)))
 
 
-def _python_files(root: Path) -> list[Path]:
-    found: list[Path] = []
-    for place, folders, names in os.walk(root):
+def holds_tests(path: Path) -> bool:
+    return is_test_file(path.name) and path.name != "conftest.py"
+
+
+def python_in(folder: Path) -> Iterator[Path]:
+    """The Python files below ``folder``, sorted, without hidden ones and what copies leave out."""
+    for place, folders, names in os.walk(folder):
         here = Path(place)
         folders[:] = sorted(each for each in folders if not each.startswith(".") and not is_left_out(here / each))
-        found += [here / name for name in sorted(names) if name.endswith(".py") and (here / name).is_file()]
-        if len(found) > MAX_FILES:
-            break
-    return found[:MAX_FILES]
+        python = (here / name for name in sorted(names) if name.endswith(".py") and not name.startswith("."))
+        yield from (path for path in python if path.is_file())
 
 
 def _imported(path: Path, root: Path, known: Sequence[Path]) -> Iterator[str]:
