@@ -34,29 +34,30 @@ def _without_rows(source: str, names: Collection[str]) -> tuple[str, set[str]]:
     gone: dict[str, set[str]] = {}
     for function, bracket, row in (name.partition("[") for name in names):
         gone.setdefault(function, set()).add(row.removesuffix("]") if bracket else bracket)
-    whole, text = {*gone}, source.encode()
+    whole = {*gone}
     for test in reversed(functions_in(source)):
         ids, rows = gone.get(test.name, set()), _rows(test.node)
         numbers = [number for number, (_, known) in enumerate(rows) if known & ids]
         if test.name in {*names} or len(numbers) != len(ids) or len(ids) >= len(rows):
             continue
-        smaller = _cut(text, [node for node, _ in rows], numbers)
-        if not syntax_problem(smaller.decode(), ""):
+        smaller = _cut(source, [node for node, _ in rows], numbers)
+        if not syntax_problem(smaller, ""):
             whole.discard(test.name)
-            text = smaller
-    return text.decode(), whole
+            source = smaller
+    return source, whole
 
 
-def _cut(text: bytes, elements: Sequence[ast.expr], numbers: Sequence[int]) -> bytes:
-    """``text`` without these ``elements`` of a list, each with the comma after it, or before the last one."""
-    starts = [0, *accumulate(len(line.encode()) for line in StringIO(text.decode(), newline="").readlines())]
+def _cut(source: str, elements: Sequence[ast.expr], numbers: Collection[int]) -> str:
+    """``source`` without these ``elements`` of a list, each with the comma after it, or before it at the end."""
+    starts = [0, *accumulate(len(line.encode()) for line in StringIO(source, newline="").readlines())]
     first = [starts[each.lineno - 1] + each.col_offset for each in elements]
     ends = [starts[(each.end_lineno or 1) - 1] + (each.end_col_offset or 0) for each in elements]
-    for number in reversed(numbers):
-        is_last = number == len(elements) - 1
-        start, end = (ends[number - 1], ends[number]) if is_last else (first[number], first[number + 1])
+    text, last_kept = source.encode(), max({*range(len(elements))} - {*numbers})
+    for number in sorted(numbers, reverse=True):
+        is_behind = number > last_kept
+        start, end = (ends[number - 1], ends[number]) if is_behind else (first[number], first[number + 1])
         text = text[:start] + text[end:]
-    return text
+    return text.decode()
 
 
 def _rows(function: Function) -> list[tuple[ast.expr, set[str]]]:

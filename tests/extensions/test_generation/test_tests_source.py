@@ -155,6 +155,10 @@ class TestMany:
         (["test_it[-2.5-None]", "test_it[given2-ValueError]"], ["    (-2.5, None),\n", "    ([3], ValueError),\n"]),
         (["test_it[four]"], ['    pytest.param(4, b"x", id="four"),\n']),
         (["test_it[\\xe9-True]"], [',\n    ("é", True)']),
+        (
+            ["test_it[1-a]", "test_it[four]", "test_it[\\xe9-True]"],
+            ['    (1, "a"),  # first\n', ',\n    pytest.param(4, b"x", id="four")', ',\n    ("é", True)'],
+        ),
         (["TestMany::test_it[a]"], ['"a", ']),
     ],
 )
