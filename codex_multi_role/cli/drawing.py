@@ -10,12 +10,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType  # noqa:
 from rich.segment import Segment
 from rich.text import Text
 
+from codex_multi_role.cli.tables import STYLES
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
     BAD,
     BUSY,
-    GOOD,
     IDLE,
     WARN,
     answer_commands,
@@ -39,7 +39,6 @@ from codex_multi_role.run_folder import RunFolder
 
 LATEST_WARNINGS = 3
 RULER = Console(file=io.StringIO())
-STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
 
 
 class DrawingConsole(Console):

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.cli.tables import Column, Table
+from codex_multi_role.cli.tables import Column, Table, shown_at
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
@@ -164,16 +164,24 @@ def put_yaml(value: object) -> None:
     click.echo(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=False, width=math.inf), nl=False)
 
 
-def put_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
-    """Print ``rows`` below the headings of ``columns``: one line per row, except on a terminal that is too narrow."""
-    cells = [[one_line("" if cell is None else cell) for cell in row] for row in rows]
+def put_table(
+    columns: Sequence[Column | str], rows: Iterable[Sequence[object]], tones: Sequence[str] | None = None
+) -> None:
+    """Print ``rows`` below the headings of ``columns``: one line per row, except on a terminal that is too narrow.
+
+    ``tones``: one for each row.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     named = [column if isinstance(column, Column) else Column(column) for column in columns]
-    table = Table(named, cells, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    shown = shown_at(named, width)
+    cells = [[one_line("" if row[index] is None else row[index]) for index in shown] for row in rows]
+    table = Table([named[index] for index in shown], cells, width)
     for line in table.heading:
         put_line(line, **({"bold": True} if _draws(sys.stdout) else {}))
-    for row in cells:
-        for line in table.row(row):
-            put_line(line)
+    in_colour = _draws(sys.stdout) and not os.environ.get("NO_COLOR")
+    for row, tone in zip(cells, tones if tones and in_colour else [""] * len(cells), strict=True):
+        for line in table.row(row, tone):
+            click.echo(_safe(line))
 
 
 def _draws(stream: TextIO) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,14 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
+    WAITING,
     cost_of_totals,
     ending_in_words,
     exit_in_words,
+    has_failed,
     next_from_record,
+    run_status,
+    status_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.recorded import (
@@ -37,6 +43,7 @@ from codex_multi_role.presentation.recorded import (
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
 from codex_multi_role.presentation.wording import (
+    ago,
     compact,
     cost_in_words,
     costs_by_step,
@@ -49,10 +56,13 @@ from codex_multi_role.run_folder import Question, RunFolder, read_events
 from codex_multi_role.run_folder.cost import Cost
 
 COLUMNS = (
-    *("run", "status", "started", "flow", Column("outcome", text=16)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True)),
-    Column("goal", text=24),
+    *("run", Column("state", text=20, has_tone=True), "started", Column("flow", from_width=100)),
+    *(Column("turns", number=True, from_width=100), Column("tokens", number=True, from_width=110)),
+    *(Column("cost", number=True, from_width=110), Column("goal", text=12, from_width=76)),
 )
+UNSAID = ("done", "cancelled")
+"""Outcomes that say no more than the status."""
+PERIOD = re.compile(r"(\d+) ?(min|h|d)")
 PLACES = {
     "run.json": "summary of the run",
     "report.html": "everything on one page, for a browser",
@@ -64,25 +74,48 @@ PLACES = {
 }
 
 
+def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        if period := PERIOD.fullmatch(value):
+            minutes = {"min": 1, "h": 60, "d": 24 * 60}[period[2]]
+            return datetime.now(UTC) - timedelta(minutes=int(period[1]) * minutes)
+        return moment(value)
+    except (ValueError, OverflowError) as error:
+        told = f"'{value}' is neither a period, such as 30min, 2h or 3d, nor a date, such as 2026-01-31"
+        raise click.BadParameter(told, ctx, param) from error
+
+
 @command(RUNS_DIR, JSON, finds=True)
-def runs(runs_dir: Path, json: bool) -> None:
+@click.option("--failed", is_flag=True, help="Only runs that failed or ended without reaching their goal.")
+@click.option("--since", metavar="WHEN", callback=_since, help="Only runs started since 30min, 2h, 3d or a date.")
+def runs(failed: bool, since: datetime | None, runs_dir: Path, json: bool) -> None:
     """List the runs in --runs-dir, oldest first.
 
     \b
     Examples:
       codex-multi-role runs
+      codex-multi-role runs --failed --since 3d
       codex-multi-role runs --json | jq -r '.[].run_id'
     """
     remote = open_remote()
-    records = [_current(run) for run in all_records(Records(runs_dir), remote)]
+    found = all_records(Records(runs_dir), remote)
+    records = [_current(run) for run in found if since is None or _is_since(run.record, since)]
+    records = [record for record in records if not failed or has_failed(record["status"])]
     if json:
         put_json(records)
-    elif records and remote is not None:
-        put_table((*COLUMNS[:2], place_column(), *COLUMNS[2:]), map(_shared_row, records))
     elif records:
-        put_table(COLUMNS, map(_run_row, records))
+        tones = [run_status(_status(record)).tone for record in records]
+        columns = COLUMNS if remote is None else (*COLUMNS[:2], place_column(), *COLUMNS[2:])
+        put_table(columns, map(_run_row if remote is None else _shared_row, records), tones)
     else:
-        say(f"There are no runs in {runs_dir}{f' and in {remote}' if remote else ''}.")
+        say(f"There are no{' such' if found else ''} runs in {runs_dir}{f' and in {remote}' if remote else ''}.")
+
+
+def _is_since(record: dict[str, Any], since: datetime) -> bool:
+    started = str(record.get("started_at") or "")
+    return bool(started) and moment(started) >= since
 
 
 def _current(run: RecordedRun) -> dict[str, Any]:
@@ -101,10 +134,9 @@ def _run_row(record: dict[str, Any]) -> list[object]:
     totals = record["totals"]
     return [
         record["run_id"],
-        record["status"],
-        _started(record),
+        _state(record),
+        ago(record.get("started_at") or ""),
         record.get("flow"),
-        _outcome(record),
         totals.get("turns", 0),
         compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
         cost_in_words(Cost.of_totals(totals)),
@@ -113,19 +145,20 @@ def _run_row(record: dict[str, Any]) -> list[object]:
 
 
 def _shared_row(record: dict[str, Any]) -> list[object]:
-    run, status, *others = _run_row(record)
-    return [run, status, told(record).who, *others]
+    run, state, *others = _run_row(record)
+    return [run, state, told(record).who, *others]
 
 
-def _outcome(record: dict[str, Any]) -> str:
-    """Return what the run waits for, or how it ended."""
+def _status(record: dict[str, Any]) -> str:
+    return WAITING if record["questions"] else str(record["status"])
+
+
+def _state(record: dict[str, Any]) -> str:
+    """``ended: cycles used up``, ``waiting for you: plan.1: Is this the plan?``."""
     asked = [f"{question['key']}: {question['question']}" for question in record["questions"]]
-    return "; ".join(asked) or record.get("outcome") or told(record).why
-
-
-def _started(record: dict[str, Any]) -> str:
-    started = record.get("started_at")
-    return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
+    outcome = record.get("outcome") or ""
+    how = "; ".join(asked) or ("" if outcome in UNSAID else status_in_words(outcome)) or told(record).why
+    return ": ".join(filter(None, (run_status(_status(record)).words, how)))
 
 
 @command(RUNS_DIR, JSON, finds=True)

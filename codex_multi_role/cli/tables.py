@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
+
+from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN
 from codex_multi_role.presentation.wording import ELLIPSIS, one_line
 
 if TYPE_CHECKING:
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 
 GAP, INDENT = 2, 2
 """Spaces between two columns, and before the continuation of a row."""
+STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
+"""How a terminal shows a tone."""
 
 Cells = Sequence[str]
 Row = Sequence[object]
@@ -23,7 +28,7 @@ class Column:
     """A column whose cells are always whole, for terminals of at least ``from_width`` columns.
 
     ``text`` and ``path`` are the exceptions: a narrow terminal shortens them to no less than that number of columns, a
-    text at its end, a path at its beginning.
+    text at its end, a path at its beginning. A cell that ``has_tone`` is drawn in the colour of its row.
     """
 
     heading: str
@@ -31,6 +36,7 @@ class Column:
     text: int = 0
     path: int = 0
     from_width: int = 0
+    has_tone: bool = False
 
     @property
     def least(self) -> int:
@@ -89,20 +95,32 @@ class Table:
     def heading_cells(self) -> list[str]:
         return [column.heading for column in self._columns]
 
-    def row(self, cells: Cells) -> list[str]:
+    def row(self, cells: Cells, tone: str = "") -> list[str]:
         """The lines of one row."""
-        return [self._drawn(cells, number) for number in range(len(self._lines))]
+        return [self._drawn(cells, number, tone) for number in range(len(self._lines))]
 
-    def _drawn(self, cells: Cells, number: int) -> str:
-        drawn = (place.column.fitted(cells[place.index], place.width) for place in self._lines[number])
+    def _drawn(self, cells: Cells, number: int, tone: str) -> str:
+        drawn = (_toned(place, cells[place.index], tone) for place in self._lines[number])
         return (" " * (INDENT if number else 0) + (" " * GAP).join(drawn)).rstrip()
+
+
+def _toned(place: PlacedColumn, cell: str, tone: str) -> str:
+    fitted = place.column.fitted(cell, place.width)
+    if not place.column.has_tone or not tone:
+        return fitted
+    return click.style(fitted, **({"dim": True} if tone == IDLE else {"fg": STYLES[tone]}))
+
+
+def shown_at(columns: Sequence[Column], width: int | None) -> list[int]:
+    """The indices of those that a terminal of ``width`` shows."""
+    return [index for index, column in enumerate(columns) if width is None or width >= column.from_width]
 
 
 def draw_last(columns: Sequence[Column], rows: Sequence[tuple[Row, str]], width: int, lines: int) -> list[Text]:
     """Return the headings, then the last of the ``rows``, each with its style, as many as fit in ``lines``."""
     from rich.text import Text  # here: only a terminal needs it
 
-    shown = [index for index, column in enumerate(columns) if width >= column.from_width]
+    shown = shown_at(columns, width)
     cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[-lines:]]
     table = Table([columns[index] for index in shown], [row for row, _ in cells], width)
     last = cells[-max(1, lines // len(table.heading)) :]

@@ -60,7 +60,7 @@ _STATUSES: dict[str, StatusWords] = {
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
         StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
-        StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
+        StatusWords(RunStatus.ENDED, WARN, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
         StatusWords(RunStatus.PARKED, WARN, "Ⅱ", "The run is parked."),
         StatusWords(RunStatus.INTERRUPTED, WARN, "■", "The run was interrupted."),
@@ -77,6 +77,11 @@ def run_status(status: str) -> StatusWords:
     if status in _STATUSES or status in ADDED.names():
         return _STATUSES.get(status) or ADDED.find(status)
     return StatusWords(status_in_words(status), WARN, "•", f"The run is {one_line(status)}.")
+
+
+def has_failed(status: str) -> bool:
+    """Whether a run with this status ended otherwise than with its goal reached, and not because it was stopped."""
+    return status in (RunStatus.ENDED, RunStatus.FAILED, RunStatus.UNREADABLE)
 
 
 def is_open(status: str) -> bool:

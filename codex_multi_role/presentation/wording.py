@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from codex_multi_role.errors import denied_in_words
@@ -44,6 +44,12 @@ def duration(seconds: float) -> str:
     if minutes < DAYS_FROM_HOURS * 60:
         return f"{minutes // 60} h {minutes % 60:02d} min"
     return plural(minutes / (24 * 60), "day")
+
+
+def ago(at: str) -> str:
+    """``12 s ago``, ``3 min ago``, ``5 h ago``, ``12 days ago``; empty without a moment."""
+    passed = duration(round(seconds_between(at, datetime.now(UTC).isoformat()))).replace(".0 ", " ")
+    return f"{' '.join(passed.split()[:2])} ago" if at else ""
 
 
 def compact(number: float) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.run_folder import Owner
+from codex_multi_role.presentation.wording import ago
+from codex_multi_role.run_folder import Owner, Question, Questions
 from codex_multi_role.run_folder import events as e
 from tests.support.console import at_terminal, console
-from tests.support.recorded_runs import in_order, make_run
+from tests.support.recorded_runs import BEGAN, in_order, make_run
 
 
 def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
@@ -53,12 +56,36 @@ def test_table_has_one_line_of_any_length_per_run(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     make_run(tmp_path / "runs", "second", goal="long " * 100, status="succeeded", outcome="done")
     heading, first, second = console("runs", folder=tmp_path).stdout.splitlines()
-    assert heading.split() == ["run", "status", "started", "flow", "outcome", "turns", "tokens", "cost", "goal"]
-    assert first.startswith("first")
-    assert "cycles_used_up" in first
-    assert "2468" in first
-    assert second.split()[0] == "second"
+    assert heading.split() == ["run", "state", "started", "flow", "turns", "tokens", "cost", "goal"]
+    assert re.split(r" {2,}", first) == [
+        "first", "ended: cycles used up", ago(BEGAN.isoformat()), "cycles", "2", "2468", "unpriced",
+        "Convert roman numerals",
+    ]  # fmt: skip
+    assert second.split()[:2] == ["second", "succeeded"]
     assert len(second) > 100
+
+
+def test_list_shows_what_failed_what_is_new_and_what_waits_for_a_person(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "old")
+    now = datetime.now(UTC).isoformat()
+    make_run(tmp_path / "runs", "done", status="succeeded", outcome="done", exit_code=0, started_at=now)
+    parked = {"status": "parked", "outcome": "waiting_for_review", "exit_code": 4, "started_at": now}
+    waiting = make_run(tmp_path / "runs", "waiting", **parked)
+    Questions(waiting.path).ask(Question("ok.1", "Ship it?", "", now, None, None))
+
+    def listed(*options: str) -> list[str]:
+        return [run["run_id"] for run in json.loads(console("runs", "--json", *options, folder=tmp_path).stdout)]
+
+    assert listed() == ["old", "done", "waiting"]
+    assert listed("--failed") == ["old"]
+    assert listed("--since", "2h") == listed("--since", f"{BEGAN:%Y-%m-%d}T20:00Z") == ["done", "waiting"]
+    assert listed("--since", "2h", "--failed") == []
+    told = console("runs", "--since", "2h", "--failed", folder=tmp_path)
+    assert (told.returncode, told.stderr) == (0, "There are no such runs in runs.\n")
+    assert "  waiting for you: ok.1: Ship it?  " in console("runs", folder=tmp_path).stdout
+    wrong = console("runs", "--since", "soon", folder=tmp_path)
+    told_wrong = "'soon' is neither a period, such as 30min, 2h or 3d, nor a date, such as 2026-01-31"
+    assert (wrong.returncode, told_wrong in wrong.stderr) == (2, True)
 
 
 def test_machines_get_the_records(tmp_path: Path) -> None:
@@ -69,7 +96,9 @@ def test_machines_get_the_records(tmp_path: Path) -> None:
 
 def test_status_is_that_of_the_process_and_one_unreadable_run_hides_no_other(tmp_path: Path) -> None:
     """A killed run has the totals of its turns."""
-    live, killed = (make_run(tmp_path / "runs", name, status="running", exit_code=None, totals={}) for name in "ab")
+    live, killed = (
+        make_run(tmp_path / "runs", name, status="running", outcome="", exit_code=None, totals={}) for name in "ab"
+    )
     make_run(tmp_path / "runs", "c").record_path.write_text("{")
     killed.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
     owner = Owner(live.owner_path)

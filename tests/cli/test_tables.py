@@ -13,17 +13,19 @@ from tests.support.catalogs import write_team
 from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run
 
-WIDTHS = (60, 120)
+WIDTHS = (60, 80, 120)
+LEFT_OUT = {60: ("flow", "turns", "tokens", "cost", "goal"), 80: ("flow", "turns", "tokens", "cost")}
+"""Columns of ``runs`` that a narrow terminal does not show: each run is one line."""
 RUNS = ("20260131_101500_0a1b2c3d", "20260131_101501_0a1b2c3e")
 CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 FLOW = "description: Think once, then do, at some length.\nsteps: [{ask: thinker}, {ask: doer, next: [{end: done}]}]\n"
 HEADINGS = {
-    "runs": ("run", "status", "started", "flow", "outcome", "turns", "tokens", "cost", "goal"),
+    "runs": ("run", "state", "started", "flow", "turns", "tokens", "cost", "goal"),
     "flows list": ("flow", "inputs", "ends", "description", "file"),
     "roles list": ("role", "model", "effort", "sandbox", "approval", "waits for", "file"),
 }
 CELLS = {
-    "runs": (*RUNS, "interrupted", "succeeded", "cycles_used_up", "2468", "2026-01-31"),
+    "runs": (*RUNS, "interrupted: cy", "ended: cycles us", "days ago"),
     "flows list": ("cycles", "once_more_with_feeling", "Think once", "done 0", ".yaml"),
     "roles list": ("thinker", "doer", "$THINKER_MODEL", "workspace-write", "on-request", "catalog.yaml"),
 }
@@ -33,7 +35,7 @@ CELLS = {
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_team(tmp_path_factory.mktemp("project"), once_more_with_feeling=FLOW)
     make_run(folder / "runs", RUNS[0], status="interrupted", exit_code=130, goal="long " * 40)
-    make_run(folder / "runs", RUNS[1], status="succeeded", goal="\N{CJK UNIFIED IDEOGRAPH-6F22} " * 40)
+    make_run(folder / "runs", RUNS[1], goal="\N{CJK UNIFIED IDEOGRAPH-6F22} " * 40)
     return folder
 
 
@@ -52,18 +54,35 @@ def on_screen(command: str, project: Path, width: int) -> list[str]:
 def test_every_heading_and_key_cell_is_whole(project: Path, command: str, width: int) -> None:
     lines = on_screen(command, project, width)
     start = next(number for number, line in enumerate(lines) if line.startswith(f"{HEADINGS[command][0]} "))
-    headings, found = list(HEADINGS[command]), []
+    left_out = LEFT_OUT.get(width, ()) if command == "runs" else ()
+    shown = [each for each in HEADINGS[command] if each not in left_out]
+    headings, found = list(shown), []
     for line in lines[start : start + 4]:
         words = re.split(r" {2,}", line.strip())
         if words != headings[: len(words)]:
             break
         found += words
         del headings[: len(words)]
-    assert found == list(HEADINGS[command]), "the headings come in order, whole, before the first row"
+    assert found == shown, "the headings come in order, whole, before the first row"
     text = "\n".join(lines)
     assert [cell for cell in CELLS[command] if cell not in text] == []
+    assert command != "runs" or len(lines) == 1 + len(RUNS)
     table = lines[start : lines.index("", start) if "" in lines[start:] else None]
     assert max(map(columns_of, table)) <= width
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("terminal_kind", ["xterm", "dumb", "without colour"])
+def test_state_has_a_colour_where_a_terminal_shows_it(project: Path, terminal_kind: str) -> None:
+    """Cycles that are used up are no error."""
+    plain = terminal_kind != "xterm"
+    argv = [sys.executable, "-m", "codex_multi_role", "runs"]
+    term, no_color = ("dumb", "") if terminal_kind == "dumb" else ("xterm", "1" if plain else "")
+    with at_terminal(argv, project, TERM=term, NO_COLOR=no_color) as terminal:
+        assert terminal.end() == 0
+    yellow = [line for line in terminal.drawn.splitlines() if re.search("\x1b\\[33m(interrupted|ended): ", line)]
+    assert len(yellow) == (0 if plain else len(RUNS))
+    assert "\x1b[31m" not in terminal.drawn
 
 
 def test_row_is_one_line_in_a_pipe(project: Path) -> None:

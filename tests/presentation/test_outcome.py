@@ -13,6 +13,7 @@ from codex_multi_role.presentation.outcome import (
     WAITING,
     WARN,
     ending_in_words,
+    has_failed,
     run_status,
     tokens_in_words,
     tone_of,
@@ -23,9 +24,11 @@ from codex_multi_role.presentation.outcome import (
 def test_each_status_of_a_run_has_its_tone() -> None:
     tones = {status: run_status(status).tone for status in (*RunStatus, WAITING)}
     assert {status for status, tone in tones.items() if tone == GOOD} == {"succeeded"}
-    assert {status for status, tone in tones.items() if tone == BAD} == {"ended", "failed", "unreadable"}
+    assert {status for status, tone in tones.items() if tone == BAD} == {"failed", "unreadable"}
     assert {status for status, tone in tones.items() if tone == BUSY} == {"running"}
-    assert {status for status, tone in tones.items() if tone == WARN} == {"parked", "interrupted", "killed", "waiting"}
+    cut_short = {"ended", "parked", "interrupted", "killed", "waiting"}  # cycles that are used up are no error
+    assert {status for status, tone in tones.items() if tone == WARN} == cut_short
+    assert {status for status in tones if has_failed(status)} == {"ended", "failed", "unreadable"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.presentation.wording import (
+    ago,
     compact,
     costs_by_step,
     duration,
@@ -47,6 +49,12 @@ def test_words_without_a_printable_letter_leave_nothing_behind() -> None:
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s ago"), (125, "2 min ago"), (7300, "2 h ago")])
+def test_how_long_ago(seconds: float, words: str) -> None:
+    assert ago((datetime.now(UTC) - timedelta(seconds=seconds)).isoformat()) == words
+    assert ago("") == ""
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0"), (9999, "9999"), (12345, "12.3k"), (4_560_000, "4.6M")])

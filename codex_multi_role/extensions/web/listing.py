@@ -9,7 +9,7 @@ from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
-from codex_multi_role.presentation.outcome import BAD, WAITING, run_status
+from codex_multi_role.presentation.outcome import WAITING, has_failed
 from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.cost import Cost
@@ -44,11 +44,6 @@ class RunRow:
     @property
     def seconds(self) -> float:
         return float(self.totals.get("seconds") or 0)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it ended otherwise than with its goal reached, and not because a person stopped it."""
-        return run_status(self.status).tone == BAD
 
     @property
     def cost(self) -> Cost:
@@ -107,7 +102,7 @@ class RunList:
         known = self._rows()
         every = [row for row in known if row.matches(words) and row.is_of(flow, since)]
         shown = {EVERY: every, WORKING: _with_status(every, WORKING), WAITING: _with_status(every, WAITING)}
-        shown[FAILED] = [row for row in every if row.has_failed]
+        shown[FAILED] = [row for row in every if has_failed(row.status)]
         rows = shown.get(show, every)
         if sort in SORTS:
             rows = sorted(rows, key=SORTS[sort], reverse=True)

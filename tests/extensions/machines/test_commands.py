@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -45,8 +46,9 @@ def test_all_runs_are_listed_with_their_workers(on_workers: RunsWithoutWorkers, 
     on_workers.claim("working")
     on_workers.submit("waiting")
     heading, *rows = on_workers.command("runs").stdout.splitlines()
-    assert heading.split()[:3] == ["run", "status", "worker"]
-    told = {row.split()[0]: row.split()[1:3] for row in rows}
+    assert heading.split()[:3] == ["run", "state", "worker"]
+    cells = [re.split(" {2,}", row) for row in rows]
+    told = {run: [state.partition(":")[0], worker] for run, state, worker, *_ in cells}
     assert told == {
         "done": ["ended", "-"],
         "here": ["ended", "-"],

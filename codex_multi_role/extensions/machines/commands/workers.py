@@ -20,6 +20,7 @@ from codex_multi_role.extensions.machines.commands.options import DATABASE_URL, 
 from codex_multi_role.extensions.machines.journal.database_url import place_of
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import require_unsteered
+from codex_multi_role.presentation.wording import duration
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.folder import command_line
 
@@ -79,11 +80,12 @@ MAX_CRASHES = _own(
     help="End a run as failed when its process or worker has been lost N times.",
 )
 WORKER_COLUMNS: Sequence[Column | str] = (
-    *("worker", "state", "busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
+    *("worker", "state", "busy"), Column("runs", text=20), Column("takes", text=12),
+    Column("host", text=8, from_width=100), "reported",
 )  # fmt: skip
 QUEUE_COLUMNS: Sequence[Column | str] = (
     "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
-    Column("oldest (s)", number=True), Column("why", text=20),
+    Column("oldest", number=True), Column("why", text=20),
 )  # fmt: skip
 UNTIL_EMPTY = _own(["--until-empty"], is_flag=True, help="Leave when no run waits that this worker could take.")
 
@@ -155,6 +157,11 @@ def _drain_on_signals(worker: Worker) -> None:
         signal.signal(number, drain)
 
 
+def _queue_cells(record: Json) -> list[object]:
+    counts = [record[name] for name in ("queue", "waiting", "held", "running", "parked", "ended")]
+    return [*counts, duration(record["oldest_seconds"]) if record["waiting"] else "", record["why"]]
+
+
 def _worker_cells(record: Json) -> list[object]:
     reported = f"{record['silent_seconds']} s ago"
     offers = ", ".join([*record["queues"], *(f"+{label}" for label in record["labels"])])
@@ -182,8 +189,7 @@ def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
         put_json({"queues": records, "workers": workers})
         return
     if records:
-        names = ("queue", "waiting", "held", "running", "parked", "ended", "oldest_seconds", "why")
-        put_table(QUEUE_COLUMNS, [[record[name] for name in names] for record in records])
+        put_table(QUEUE_COLUMNS, map(_queue_cells, records))
     else:
         say("no runs have been submitted")
     if workers:
