@@ -68,7 +68,7 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     """
     source = find_definition(FLOWS, name, roles_dir)
     if source is None:
-        raise UsageError(*no_such_definition("flow", name, list_definitions(FLOWS, roles_dir)))
+        raise UsageError(*no_such_definition(FLOWS, name, list_definitions(FLOWS, roles_dir), roles_dir))
     flows: dict[str, FlowSpec] = {}
     problems = Problems()
     seen, waiting = set[Path](), [source]
@@ -108,7 +108,8 @@ def _called(flow: FlowSpec, roles_dir: Path | None, problems: Problems) -> Itera
             continue
         with problems.collected():
             known = list_definitions(FLOWS, roles_dir)
-            raise (step_place(flow, index) / "call").unknown("flow", step.call, known)
+            unknown = no_such_definition(FLOWS, step.call, known, roles_dir)
+            raise (step_place(flow, index) / "call").error(*unknown)
 
 
 def _entry(name: str, source: Path) -> FlowEntry:

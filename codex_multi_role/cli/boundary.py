@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from codex_multi_role.cli.output import annotate, discard_output, say
+from codex_multi_role.cli.tables import columns_of
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode, system_error
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import ended_options
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
+IN_WORDS = (
+    (r"is not a valid integer( range)?\.", "is no whole number"),
+    (r"is not a valid float( range)?\.", "is no number"),
+    (r"is not in the range x>=(\S+)\.", r"is less than \1"),
+    (r"is not in the range x>(\S+)\.", r"is not more than \1"),
+    (r"is not in the range (\S+)<=x<=(\S+)\.", r"is not from \1 to \2"),
+)
+"""What click says of a number, and what we say."""
+SHOWN_COLUMNS, BEFORE_CARET = 70, 35
+"""Of a long line of a file, and of them before the place that is meant."""
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
 
@@ -44,7 +58,10 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except click.NoSuchOption as error:
         return complain(_unknown_option(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except click.ClickException as error:
-        return complain(" ".join(error.format_message().split()), _where_to_read(error), ExitCode.WRONG_USAGE)
+        message = " ".join(error.format_message().split())
+        for told, words in IN_WORDS:
+            message = re.sub(f"{told}$", words, message)
+        return complain(message, _where_to_read(error), ExitCode.WRONG_USAGE)
     except CodexMultiRoleError as error:
         return complain_about(error)
     except Exception as error:
@@ -66,13 +83,29 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
 def complain_about(error: CodexMultiRoleError) -> int:
     """Print the error, each problem of a definition with its own hint; returns its exit code."""
     for each in error.problems if isinstance(error, DefinitionError) else (error,):
-        complain(str(each), each.hint, each.exit_code)
+        complain(str(each), each.hint, each.exit_code, _pointed_at(each) if isinstance(each, DefinitionError) else [])
     return error.exit_code
 
 
-def complain(message: str, hint: str, code: int) -> int:
-    """Print the error and the hint on stderr; returns ``code``."""
-    say(f"error: {message}")
+def _pointed_at(error: DefinitionError) -> list[str]:
+    """The line of the file with the mistake, and a caret below its place; nothing if that is unknown."""
+    if not error.position:
+        return []
+    line, column = (*error.position, 1)[:2]
+    try:
+        text = Path(error.file).read_text(encoding="utf-8-sig").splitlines()[line - 1]
+    except (OSError, ValueError, IndexError):
+        return []
+    begin = max(0, column - BEFORE_CARET) if len(text) > SHOWN_COLUMNS else 0
+    from codex_multi_role.host.redaction import Redactor  # here: only after a mistake
+
+    before, shown = (printable(text[begin:end]) for end in (column - 1, begin + SHOWN_COLUMNS))
+    return [f"  {line} | {Redactor(os.environ)(shown)}", f"  {' ' * len(str(line))} | {' ' * columns_of(before)}^"]
+
+
+def complain(message: str, hint: str, code: int, pointed_at: Sequence[str] = ()) -> int:
+    """Print the error, the place in the file and the hint on stderr; returns ``code``."""
+    say("\n".join([f"error: {message}", *pointed_at]))
     if hint:
         say(f"hint: {hint}")
     if runs_here():

@@ -273,8 +273,9 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
     from codex_multi_role.reading.places import Place
 
     message, hint = no_such("key", part, [*WORKSPACE_PARTS])
-    place = f"{path}: {WORKSPACE}" if path.name == PYPROJECT else str(Place(path, (WORKSPACE,)).key(part))
-    raise DefinitionError(f"{place}: {message}", hint)
+    if path.name == PYPROJECT:
+        raise DefinitionError(f"{path}: {WORKSPACE}: {message}", hint)
+    raise Place(path, (WORKSPACE,)).key(part).error(message, hint)
 
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
@@ -331,4 +332,4 @@ def _text(path: Path, place: str, value: object) -> str:
     from codex_multi_role.reading.places import Place  # as above
 
     key = re.split(r"[.\[]", place)[0]
-    raise DefinitionError(f"{Place(path).key(key)}: {place}: must be one text, number, true or false")
+    raise Place(path).key(key).error(f"{place}: must be one text, number, true or false")

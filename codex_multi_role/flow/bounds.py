@@ -184,7 +184,8 @@ def _visits(flow: FlowSpec, meanings: Meanings, place: Place | None) -> dict[str
     try:
         return most_visits(flow, meanings)
     except DefinitionError as error:
-        raise DefinitionError(f"{error} (called at {place})" if place else str(error), error.hint) from error
+        called = f" (called at {place})" if place else ""
+        raise DefinitionError(f"{error}{called}", error.hint, error.file, error.position) from error
 
 
 def _records_of_unit(step: StepSpec, unit: Effort, place: Place) -> int:

@@ -274,7 +274,7 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
 def _known_playbook(name: str, roles_dir: Path | None) -> Path:
     found = find_definition(PLAYBOOKS, name, roles_dir)
     if found is None:
-        message, hint = no_such_definition("playbook", name, playbook_names(roles_dir))
+        message, hint = no_such_definition(PLAYBOOKS, name, playbook_names(roles_dir), roles_dir)
         raise UsageError(message, f"{hint} Give a file with its suffix.")
     return found
 

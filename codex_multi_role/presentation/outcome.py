@@ -217,6 +217,8 @@ def next_command(folder: RunFolder, exit_code: int | None) -> str:
     That is an answer if it waits for one, what its end suggests if it has ended, and a resume in all other cases.
     """
     pending = Questions(folder.path).pending() if exit_code == ExitCode.WAITING else []
+    if pending and any(given.endswith("=VALUE") for given in example(pending[0])):
+        return folder.command("resume")  # asks for the values
     if pending:
         return answer_commands(folder, [question.key for question in pending])
     record = {"exit_code": exit_code, **read_object(folder.record_path)}

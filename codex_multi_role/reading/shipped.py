@@ -46,10 +46,14 @@ def list_definitions(kind: str, roles_dir: Path | None) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def no_such_definition(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Like `no_such_part`; the hint also names the extensions that do not load, which may have it."""
-    message, hint = no_such_part(kind, GROUP, name, known)
-    return message, " ".join((hint, *(f"{problem}." for problem in _EXTENSIONS.problems())))
+def no_such_definition(kind: str, name: str, known: Iterable[str], roles_dir: Path | None) -> tuple[str, str]:
+    """Like `no_such_part`; the hint also says where it was searched, and which extensions that may have it do not load.
+
+    ``kind``: that of `find_definition`.
+    """
+    message, hint = no_such_part(kind.removesuffix("s"), GROUP, name, known)
+    searched = f"Searched: {f'{roles_dir / kind}, and ' if roles_dir else ''}what is installed."
+    return message, " ".join((hint, searched, *(f"{problem}." for problem in _EXTENSIONS.problems())))
 
 
 def list_starters() -> dict[str, Path]:

@@ -37,7 +37,9 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        raise DefinitionError(f"{path}:{line}:{column}: not UTF-8 text", "Save the file as UTF-8.") from error
+        raise DefinitionError(
+            f"{path}:{line}:{column}: not UTF-8 text", "Save the file as UTF-8.", str(path), (line, column)
+        ) from error
 
 
 def load_yaml(path: Path, rewrite: Callable[[yaml.Node | None], object] = lambda _: None) -> object:
@@ -62,7 +64,7 @@ def _parse_yaml_text(text: str, path: Path, rewrite: Callable[[yaml.Node | None]
         from codex_multi_role.reading.syntax_words import yaml_problem  # imported only after a mistake
 
         line, column, problem, hint = yaml_problem(error)
-        raise DefinitionError(f"{path}:{line}:{column}: {problem}", hint) from error
+        raise DefinitionError(f"{path}:{line}:{column}: {problem}", hint, str(path), (line, column)) from error
     if data is None:
         raise DefinitionError(f"{path}:1:1: the file is empty")
     return data
@@ -72,7 +74,9 @@ def _parse_json_text(text: str, path: Path) -> object:
     try:
         data: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DefinitionError(f"{path}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}") from error
+        place = (error.lineno, error.colno)
+        message = f"{path}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}"
+        raise DefinitionError(message, "", str(path), place) from error
     except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise DefinitionError(f"{path}:1:1: not valid JSON: {error}") from error
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,10 @@ def test_mistake_is_found_by_both(tmp_path: Path, flow: str) -> None:
     said = said_by_both(tmp_path, flow)
     assert said.startswith(f"error: roles/{message}")
     assert hint in said
+    if place := re.match(r"\S+?:(\d+):(\d+): ", message):
+        line, column = map(int, place.groups())
+        shown, caret = said.splitlines()[1:3]
+        assert shown.find(flow.splitlines()[line - 1][column - 1 :][:20]) == caret.find("^") > 0
 
 
 def test_secret_of_a_role_is_found_by_both(tmp_path: Path) -> None:
@@ -186,6 +191,7 @@ def test_secret_of_a_role_is_found_by_both(tmp_path: Path) -> None:
     said = said_by_both(tmp_path, "steps: [{ask: dev}]", CATALOG.replace("name: dev,", f"name: dev, {secret},"))
     assert "role dev: codex_config.model_providers.x" in said
     assert "what looks like a secret" in said
+    assert "sk-proj" not in said.splitlines()[1]
 
 
 def said_by_both(folder: Path, flow: str, catalog: str = CATALOG) -> str:

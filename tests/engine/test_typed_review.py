@@ -66,13 +66,13 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     assert asked(team, "release.1")["answer"] is None
     assert "release.1 needs an option" in console("approve", folder=tmp_path).stderr
     shown = console("show", folder=tmp_path)
-    assert f"answer {run_id(team)} option=ship copies=VALUE --resume" in shown.stdout + shown.stderr
+    assert shown.stdout.endswith(f"next: codex-multi-role resume {run_id(team)}\n")  # asks for the values
     done = console(
         "answer", "latest", "--question", "release.1", "option=ship", "copies=3", "--resume", folder=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "release.1 is answered: ship (copies: 3, draft: False)." in done.stderr
-    assert "review release.1: ship (copies: 3, draft: False) by" in console("watch", folder=tmp_path).stderr
+    assert "release.1 is answered: ship (copies: 3, draft: false)." in done.stderr
+    assert "review release.1: ship (copies: 3, draft: false) by" in console("watch", folder=tmp_path).stderr
     assert "4 copies" in prompt(team)
 
 

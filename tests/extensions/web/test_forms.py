@@ -9,9 +9,8 @@ from codex_multi_role.extensions.web.forms import in_form_words
     ("output", "words"),
     [
         (
-            "error: Invalid value for '--cycles': 'x' is not a valid integer range.\n"
-            "hint: See `codex-multi-role run --help`.",
-            "Cycles: 'x' is not a valid integer range.",
+            "error: Invalid value for '--cycles': 'x' is no whole number\nhint: See `codex-multi-role run --help`.",
+            "Cycles: 'x' is no whole number",
         ),
         (
             'error: missing goal\nhint: Set it with --goal "…" or --goal-file FILE.',

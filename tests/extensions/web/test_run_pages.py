@@ -100,7 +100,7 @@ def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
     assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
     answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
     assert answer.status_code == 409
-    assert "Cycles: &#39;many&#39; is not a valid integer range" in answer.text
+    assert "Cycles: &#39;many&#39; is no whole number" in answer.text
     assert "--" not in answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
     assert (folder.path / "output.log").read_text() == "of an earlier process"
     assert list((tmp_path / "runs/.starting").iterdir()) == []
