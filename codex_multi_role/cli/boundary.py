@@ -16,6 +16,7 @@ import click
 from codex_multi_role.cli.output import annotate, discard_output, say
 from codex_multi_role.cli.tables import columns_of
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode, system_error
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.reading.nearest import did_you_mean
@@ -97,8 +98,6 @@ def _pointed_at(error: DefinitionError) -> list[str]:
     except (OSError, ValueError, IndexError):
         return []
     begin = max(0, column - BEFORE_CARET) if len(text) > SHOWN_COLUMNS else 0
-    from codex_multi_role.host.redaction import Redactor  # here: only after a mistake
-
     before, shown = (printable(text[begin:end]) for end in (column - 1, begin + SHOWN_COLUMNS))
     return [f"  {line} | {Redactor(os.environ)(shown)}", f"  {' ' * len(str(line))} | {' ' * columns_of(before)}^"]
 

@@ -108,7 +108,8 @@ def summary(report: RunReport, course: Course) -> Iterator[str]:
 
 
 def _headline(report: RunReport) -> str:
-    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason, 500))))
+    is_said = report.reason.endswith(f" finished: {report.outcome}")
+    return ": ".join(filter(None, (outcome_in_words(report.outcome), "" if is_said else one_line(report.reason, 500))))
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:

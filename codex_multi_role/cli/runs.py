@@ -60,6 +60,7 @@ COLUMNS = (
     *(Column("turns", number=True, from_width=100), Column("tokens", number=True, from_width=110)),
     *(Column("cost", number=True, from_width=110), Column("goal", text=12, from_width=76)),
 )
+NEVER = "0001-01-02T00:00:00+00:00"
 UNSAID = ("done", "cancelled")
 """Outcomes that say no more than the status."""
 PERIOD = re.compile(r"(\d+) ?(min|h|d)")
@@ -101,7 +102,9 @@ def runs(failed: bool, since: datetime | None, runs_dir: Path, json: bool) -> No
     """
     remote = open_remote()
     found = all_records(Records(runs_dir), remote)
-    records = [_current(run) for run in found if since is None or _is_since(run.record, since)]
+    records = [
+        _current(run) for run in found if since is None or moment(run.record.get("started_at") or NEVER) >= since
+    ]
     records = [record for record in records if not failed or has_failed(record["status"])]
     if json:
         put_json(records)
@@ -111,11 +114,6 @@ def runs(failed: bool, since: datetime | None, runs_dir: Path, json: bool) -> No
         put_table(columns, map(_run_row if remote is None else _shared_row, records), tones)
     else:
         say(f"There are no{' such' if found else ''} runs in {runs_dir}{f' and in {remote}' if remote else ''}.")
-
-
-def _is_since(record: dict[str, Any], since: datetime) -> bool:
-    started = str(record.get("started_at") or "")
-    return bool(started) and moment(started) >= since
 
 
 def _current(run: RecordedRun) -> dict[str, Any]:

@@ -75,15 +75,14 @@ def changes_of(folder: RunFolder, since: str = START, until: str = NOW) -> Chang
     Raises `UsageError` if a state was not recorded, `StorageError`.
     """
     from codex_multi_role.workspace.differences import Changes  # here: looking at a run needs no git
-    from codex_multi_role.workspace.git import RecordedGit
 
     before, after = (state_at(folder, point) for point in (since, until))
     if not before or not after or not folder.snapshots_path.is_dir():
         where = "" if (since, until) == (START, NOW) else f" at {since} or {until}"
         hint = f"Points are {START}, {NOW}, STEP:VISIT, and the key of a question."
         raise UsageError(f"run {folder.run_id} recorded no state of the workspace{where}", hint)
-    git = RecordedGit(folder.snapshots_path.absolute(), folder.path.absolute())
-    return Changes(git, before, after, tuple(runs_inside(folder)))
+    places = (folder.snapshots_path.absolute(), folder.path.absolute())
+    return Changes.recorded(*places, before, after, tuple(runs_inside(folder)))
 
 
 def runs_inside(folder: RunFolder) -> list[str]:

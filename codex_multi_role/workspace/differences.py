@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import IO
 
-from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.git import Git, RecordedGit
 
 STATUSES = {"A": "added", "D": "deleted", "R": "renamed"}
 """By git's letter; any other file is ``modified``."""
@@ -39,6 +40,11 @@ class Changes:
     after: str
     left_out: tuple[str, ...] = ()
     renames: bool = True
+
+    @classmethod
+    def recorded(cls, states: Path, run: Path, before: str, after: str, left_out: tuple[str, ...]) -> Changes:
+        """Of two states of the workspace that a run recorded; all paths are absolute."""
+        return cls(RecordedGit(states, run), before, after, left_out)
 
     @cached_property
     def files(self) -> tuple[FileChange, ...]:
