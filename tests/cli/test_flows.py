@@ -113,8 +113,12 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
 RULES = {
     "{id: x, ask: thinker}": "a failure ends the run with exit 3",
     "{id: x, ask: thinker, retry: {attempts: 2}, allow: [failed]}": "up to 2 tries; a failure is allowed",
-    "{id: x, call: once}": "a failure ends the run with exit 3; a bad result (exit 1 of once) ends the flow with exit 1",
-    "{id: x, call: once, allow: [failed]}": "a failure is allowed; a bad result (exit 1 of once) ends the flow with exit 1",
+    "{id: x, call: once}": (
+        "a failure ends the run with exit 3; a bad result (exit 1 of once) ends the flow with exit 1"
+    ),
+    "{id: x, call: once, allow: [failed]}": (
+        "a failure is allowed; a bad result (exit 1 of once) ends the flow with exit 1"
+    ),
     "{id: x, call: once, allow: [bad, failed]}": "a failure is allowed; a bad result (exit 1 of once) is allowed",
     "{id: x, call: once, next: [{when: steps.x.exit_code, end: odd}]}": (
         "a failure ends the run with exit 3; with a bad result (exit 1 of once), next decides; "

@@ -11,10 +11,12 @@ import pytest
 from codex_multi_role.reading.json_types import Json
 from tests.support.scripted import BREAKS, FAILS, WAITS, Play, Script, Walked
 
+TOLERATED: Json = {"allow": ["failed"]}
 RETRY: Json = {"retry": {"attempts": 3, "backoff_seconds": 0}}
 TWICE: Json = {"retry": {"attempts": 2, "backoff_seconds": 0}}
-SKIP: Json = {"on_error": "skip"}
-ITEMS: Json = {"for_each": ["a", "b"], "concurrency": 2}
+SKIP: Json = {"allow": ["bad", "failed"]}
+ITEMS: Json = {"for_each": {"items": ["a", "b"], "concurrency": 2}}
+SKIPPED_ITEMS: Json = {"for_each": {**ITEMS["for_each"], **SKIP}}
 
 
 def script(folder: Path, **more: object) -> Script:
@@ -74,8 +76,11 @@ def test_caller_sees_what_steps_before_the_failure_left(tmp_path: Path) -> None:
 
 def test_skipped_items_are_not_failed_ones(tmp_path: Path) -> None:
     step: Json = {
-        "id": "x", "ask": "one", "for_each": [{"id": "a"}, {"id": "b", "n": ["a"]}, {"id": "c"}],
-        "needs": "{{ item.n | default([]) }}", **SKIP,
+        "id": "x", "ask": "one",
+        "for_each": {
+            "items": [{"id": "a"}, {"id": "b", "n": ["a"]}, {"id": "c"}],
+            "needs": "{{ item.n | default([]) }}", "allow": ["failed"],
+        },
     }  # fmt: skip
     plays = [lambda asked: {"ok": 1} if asked.payload["item"]["id"] == "c" else FAILS]
     walked = Script(tmp_path, {"one": plays}).walk({"steps": [{**step, "prompt": "It."}]})
@@ -106,12 +111,18 @@ def replays(of: Script, flow: Json, *called: Json) -> None:
     assert (walked.state, again.journal.done) == (whole.state, of.journal.until(number).done)
 
 
-FAN_OUT: Json = {"id": "x", "ask": "some", "prompt": "{{ item.id }}", "concurrency": 2}
 IDS = [{"id": "a", "n": []}, {"id": "bad", "n": ["a"]}, {"id": "c", "n": ["a"]}, {"id": "d", "n": ["bad"]}]
+
+
+def fan_out(**more: object) -> Json:
+    given = {"items": IDS, "concurrency": 2, **more}
+    return {"id": "x", "ask": "some", "prompt": "{{ item.id }}", "for_each": given}
+
+
 FAILING: dict[str, list[Json]] = {
-    "stop": [{**FAN_OUT, "for_each": IDS}],
-    "cancel": [{**FAN_OUT, "for_each": IDS, "on_item_error": "cancel"}],
-    "needs": [{**FAN_OUT, "for_each": IDS, "needs": "{{ item.n }}"}],
+    "stop": [fan_out()],
+    "cancel": [fan_out(on_failure="cancel")],
+    "needs": [fan_out(needs="{{ item.n }}")],
     "every role": [{"id": "x", "ask": "*"}],
     "check": [{"id": "x", "check": "command", "with": {"argv": ["true"]}, "for_each": IDS}],
     "values": [{"id": "x", "ask": "two", "prompt": "{{ item.m }}", "for_each": [{"m": "fine"}, {"k": 1}]}],
@@ -128,7 +139,7 @@ FAILING: dict[str, list[Json]] = {
 
 
 @pytest.mark.parametrize("failing", FAILING)
-@pytest.mark.parametrize("call", [SKIP, TWICE | SKIP, ITEMS | SKIP], ids=["skip", "retry", "items"])
+@pytest.mark.parametrize("call", [SKIP, TWICE | SKIP, SKIPPED_ITEMS], ids=["skip", "retry", "items"])
 def test_replay_of_caught_failures_does_nothing_twice(tmp_path: Path, call: Json, failing: str) -> None:
     plays: dict[str, list[Play]] = {
         "two": [{"summary": "fine"}],
@@ -143,13 +154,15 @@ def test_replay_of_caught_failures_does_nothing_twice(tmp_path: Path, call: Json
 
 
 def test_failure_that_an_earlier_version_tolerated_is_one(tmp_path: Path) -> None:
-    """It recorded it as the outcome of the step, for which the journal here is made with ``on_error: skip``."""
+    """It recorded it as the outcome of the step, for which the journal here is made with ``allow: [failed]``."""
     steps: list[Json] = [{"id": "x", "ask": "one"}, {"id": "y", "check": "command", "with": {"argv": ["true"]}}]
     of = Script(tmp_path, {"one": [FAILS], "two": [{}]}, {"c/i/y": [BREAKS]})
-    walk(of, SKIP, *({**step, **SKIP} for step in steps))
+    walk(of, SKIP, *({**step, **TOLERATED} for step in steps))
     for first in (0, 1):
         again = replace(of, journal=of.journal.until(1 + first))
-        walked = walk(again, SKIP, *({**step, **(SKIP if index < first else {})} for index, step in enumerate(steps)))
+        walked = walk(
+            again, SKIP, *({**step, **(TOLERATED if index < first else {})} for index, step in enumerate(steps))
+        )
         assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)
 
 
@@ -159,8 +172,7 @@ def test_past_without_decisions_is_walked_to_its_end(tmp_path: Path) -> None:
     never: Json = {
         "id": "u",
         **check,
-        **ITEMS,
-        "until": "results | selectattr('bad') | list",
+        "for_each": {**ITEMS["for_each"], "until": "results | selectattr('bad') | list"},
         "next": [{"when": "not steps.u.met", "to": "end"}],
     }
     of = Script(tmp_path, {"two": [{}]}, {"l": [{}], "u": [{}]})

@@ -62,7 +62,7 @@ def test_failed_role_ends_the_run_or_is_a_result(tmp_path: Path) -> None:
 
 def chosen(folder: Path, *tasks: Record, **changes: object) -> TeamFolder:
     plan = {"id": "plan", "ask": "chair", "reply": {"type": "object"}}
-    step = {**BY_DATA, "for_each": "{{ steps.plan.tasks }}", "max_items": 5, **changes}
+    step = {**BY_DATA, "for_each": {"items": "{{ steps.plan.tasks }}", "max_items": 5, **changes}}
     answers = {"chair": [say(tasks=[*tasks])] * 3, "python": [say()] * 3, "web": [say()] * 3}
     return with_flow(
         TeamFolder(folder, {name: {} for name in answers}, answers),
@@ -86,10 +86,10 @@ def test_role_outside_the_list_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_role_outside_the_list_is_a_failure_of_its_item_and_no_wrong_usage(tmp_path: Path) -> None:
-    given = {"for_each": "{{ vars.tasks }}"}  # no role can be asked again for what no role has answered
+    given = {"items": "{{ vars.tasks }}"}  # no role can be asked again for what no role has answered
     report = chosen(tmp_path / "ends", {"role": "web"}, {"role": "rust"}, **given).run(flow="own")
     assert (report.exit_code, "must be one of python, web, not 'rust'" in report.reason) == (3, True)
-    team = chosen(tmp_path / "goes", {"role": "rust"}, {"role": "web"}, **given, on_error="skip")
+    team = chosen(tmp_path / "goes", {"role": "rust"}, {"role": "web"}, **given, allow=["failed"])
     assert team.run(flow="own").exit_code == 0
 
 

@@ -160,7 +160,8 @@ def test_handoffs_of_a_failed_called_flow_are_in_the_state(tmp_path: Path) -> No
 
 
 def each(items: object, **more: object) -> Json:
-    return {"id": "solve", "ask": "one", "for_each": items, "with": {"item": "{{ item }}"}, **more}
+    """A step over ``items``; ``more``: other keys of its `for_each`."""
+    return {"id": "solve", "ask": "one", "for_each": {"items": items, **more}, "with": {"item": "{{ item }}"}}
 
 
 def did(question: Ask) -> Json:
@@ -199,9 +200,9 @@ def task(name: str, *needs: str) -> Json:
 
 def chain(folder: Path, tasks: list[Json], *plays: Play, **more: object) -> Walked:
     given = {"task": "{{ item.id }}", "from": "{{ needed | map(attribute='summary') | list }}"}
-    step = {"needs": "{{ item.needs }}", "on_error": "skip", **more}
     after = [{"when": "steps.solve.failed", "end": "partly", "exit": 1}, {"end": "all"}]
-    return walk(folder, [{**each(tasks, next=after), "with": given, **step}], *plays)
+    step = each(tasks, **{"needs": "{{ item.needs }}", "allow": ["failed"], **more})
+    return walk(folder, [{**step, "next": after, "with": given}], *plays)
 
 
 def test_item_starts_after_its_needs_and_receives_their_results(tmp_path: Path) -> None:

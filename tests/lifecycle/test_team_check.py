@@ -46,7 +46,7 @@ def test_mistakes_across_files_are_reported_at_once(tmp_path: Path) -> None:
     flow = """\
 steps:
   - {ask: thinkr, prompt: "{{ gaol }} {{ vars.x }}", next: [{when: "steps.doer.a ?", to: doar}]}
-  - {ask: doer, max_visits: 2, set: {x: 1}}
+  - {ask: doer, limits: {visits: 2}, set: {x: 1}}
 """
     _write(project, {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
     done = console("roles", "validate", "--roles", "team", folder=project)
@@ -56,7 +56,7 @@ steps:
         'own.yaml:2:19: step thinkr: prompt: unknown var "x"',
         'own.yaml:2:62: step thinkr: next[0].when: unexpected character "?"',
         'own.yaml:2:86: step thinkr: next[0].to: unknown step "doar"; did you mean "doer"?',
-        'own.yaml:3:38: step doer: set: unknown run variable "x"',
+        'own.yaml:3:44: step doer: set: unknown run variable "x"',
         'second.yaml:1:10: step tset: check: unknown check "tset"',
     ]
 

@@ -27,7 +27,7 @@ vars: {rounds: 0}
 steps:
   - {ask: planner}
   - {ask: judge}
-  - {id: lint, check: command, with: {argv: [ruff]}, on_error: skip, next: [{when: "steps.lint.exit_code", to: last}]}
+  - {id: lint, check: command, with: {argv: [ruff]}, allow: [failed], next: [{when: "steps.lint.exit_code", to: last}]}
   - {id: approve, review: Good?}
   - {id: each, ask: planner, for_each: [1]}
   - {id: inner, call: inner, next: [{when: "steps.inner.exit_code", to: last}]}
