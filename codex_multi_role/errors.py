@@ -34,7 +34,7 @@ import errno
 import os
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any, ClassVar
 
@@ -366,6 +366,13 @@ class Ending:
     def is_of_step(self) -> bool:
         """Whether a step failed, and not the machine, its journal or this program: its caller may tolerate that."""
         return self.status == RunStatus.FAILED and self.outcome not in _NOT_OF_STEP
+
+    @property
+    def after_results(self) -> Ending:
+        """Exit code 2 means that nothing was spent; later, what is wrong is a failure of the step that got it."""
+        if self.outcome != UsageError.reason:
+            return self
+        return replace(self, outcome="wrong_value", exit_code=ExitCode.FAILED)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Ending:

@@ -42,8 +42,6 @@ from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.check import WITHOUT_SLOT, check_step
 from codex_multi_role.steps.test_runs import run_tests, without_tree
 
-WRONG_VALUE = "wrong_value"
-
 
 class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
@@ -88,15 +86,14 @@ class DurableRun:
             return ending_for(error)
 
     def _of_step(self, ending: Ending) -> Ending:
-        """Exit code 2 means that nothing was spent; later, what is wrong is a failure of the step that got it."""
+        """The ending with what to do, if a value was wrong."""
         if ending.outcome != UsageError.reason:
             return ending
         if not self.state.has_results:
             return replace(ending, suggestion="")
         running = [f"{name}:{step.visits}" for name, step in self.state.steps.items() if step.status == "running"]
         again = f"fork RUN --from {running[0]}" if running else LOOK
-        suggestion = ending.suggestion or again
-        return replace(ending, outcome=WRONG_VALUE, exit_code=ExitCode.FAILED, suggestion=suggestion)
+        return replace(ending.after_results, suggestion=ending.suggestion or again)
 
     def _test_what_is_left(self, ids: JournalSlots) -> None:
         """Run the tests if files have changed since the last time: the result on the workspace's own files counts.

@@ -187,7 +187,7 @@ class FlowWalk:
         except RunHalted as halted:
             if unit.tolerate and halted.ending.is_of_step:
                 return walk.failed(halted.ending)
-            raise
+            raise RunHalted(halted.ending.after_results if state.has_results else halted.ending) from halted
         finally:
             caller.asks |= state.asks
             caller.history += state.history

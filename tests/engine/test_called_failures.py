@@ -63,6 +63,19 @@ def test_wrong_values_of_a_called_flow_are_failures_of_it(tmp_path: Path, inner:
     assert walked.state.latest_handoffs["two"] == {"summary": "fine"}
 
 
+@pytest.mark.parametrize(
+    "reads",
+    [{"next": [{"when": "steps.p.results[0].a", "end": "x"}]}, {"set": {"n": "{{ steps.p.results[0].a }}"}}, {}],
+)
+def test_wrong_value_after_a_fan_out_without_items_is_no_wrong_usage(tmp_path: Path, reads: Json) -> None:
+    """Nobody was asked, and the caller has no result yet, but the called flow has."""
+    prompt = "Do {{ steps.p.results[0].a }}."
+    ending = walk(
+        script(tmp_path), {}, {"id": "p", "ask": "two", "for_each": [], **reads}, {"ask": "two", "prompt": prompt}
+    ).ending
+    assert (ending.outcome, ending.exit_code, ending.suggestion) == ("wrong_value", 3, "fork RUN --from c:1")
+
+
 def test_caller_sees_what_steps_before_the_failure_left(tmp_path: Path) -> None:
     inner: list[Json] = [{"id": "x", "ask": "two"}, {"id": "y", "ask": "one"}]
     walked = Script(tmp_path, {"one": [FAILS], "two": [{"summary": "fine"}]}).walk(
