@@ -91,7 +91,7 @@ def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     failures = [each["failures"] for each in team.of_type("tests_ended")]
     assert failures == [["test_green::test_one", "test_red::test_old"], ["test_red::test_old"]]
     shown = console("show", folder=tmp_path).stdout
-    assert "fine (said DONE, which does not count: failed: new failures: test_green.py::test_one)" in shown, shown
+    assert "fine, said DONE, which does not count: failed: new failures: test_green.py::test_one" in shown, shown
     assert "said DONE, which does not count" in (report.folder / "report.html").read_text()
 
 
@@ -254,13 +254,14 @@ def test_role_that_only_reads_is_asked_while_the_tests_run(tmp_path: Path) -> No
     moments = order(team, "baseline_started", "baseline_measured", "turn_started")
     assert moments[-2:] == ["baseline_measured", "turn_started one"]
     assert sorted(moments[:2]) == ["baseline_started", "turn_started planner"]
-    told = "tests before the first change: running (skip: --no-baseline)"
-    assert told in live(report.folder, "baseline_started")
+    shown = live(report.folder, "baseline_started")
+    assert "waiting for the tests before the first change: 0.0 s; skip: --no-baseline" in shown
     assert team.run(flow="own", run_tests=True).exit_code == 0
     (started,) = team.of_type("baseline_started")
     assert started["last_seconds"] == read(report.folder / "baseline/result.json")["seconds"] > 0
-    told = f"running (last: {duration(started['last_seconds'])}; skip: --no-baseline)"
-    assert told in live(team.runs / "latest", "baseline_started")
+    last = duration(started["last_seconds"])
+    assert f"({last} last time); skip: --no-baseline" in live(team.runs / "latest", "baseline_started")
+    told = f"running (last: {last}; skip: --no-baseline)"
     assert (
         PlainLines(Course())
         .of(BaselineStarted(at=started["at"], last_seconds=started["last_seconds"]))[0]
