@@ -110,7 +110,6 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "at most 51 turns and 0 repair turns, 153 prompts including retries after provider failures, of 5" in words
 
 
-BAD_CALL = "a bad result (exit 1 of once) ends the flow with exit 1"
 RULES = {
     "{id: x, ask: thinker}": "a failure ends the run with exit 3",
     "{id: x, ask: thinker, retry: {attempts: 2}, allow: [failed]}": "up to 2 tries; a failure is allowed",
