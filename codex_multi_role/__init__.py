@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from codex_multi_role.lifecycle.running import answer, cancel_task
     from codex_multi_role.option_keywords import PlaybookAsk
-    from codex_multi_role.run_folder import RunEvent, events
+    from codex_multi_role.run_folder import Answer, Question, RunEvent, events
     from codex_multi_role.run_options import RunOptions, RunReport
 
 _MODULES = {
@@ -55,12 +55,13 @@ _MODULES = {
         *("CodexMultiRoleError", "CodexNotFound", "CodexNotLoggedIn", "CodexUnavailable", "DefinitionError"),
         *("ExitCode", "RunBusy", "RunNotFound", "RunStatus", "StorageError", "UsageError"),
     ),
-    "run_folder": ("RunEvent", "events"),
+    "run_folder": ("Answer", "Question", "RunEvent", "events"),
     "run_options": ("RunOptions", "RunReport"),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Answer",
     "AsyncRunHandle",
     "CodexMultiRoleError",
     "CodexNotFound",
@@ -70,6 +71,7 @@ __all__ = [
     "ExitCode",
     "Flow",
     "PlaybookAsk",
+    "Question",
     "RecordedTests",
     "ReportedRun",
     "Role",

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from codex_multi_role import RunReport, fork, resume, run
-from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
+from codex_multi_role.run_folder import Answer, Question, RunFolder
 from tests.support.catalogs import files_of_skill as files_of
 from tests.support.catalogs import seven_zipped, zipped
 from tests.support.console import console
@@ -115,7 +115,7 @@ def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) ->
         changed = files_of("uml") | {"scripts/run.sh": b"#!/bin/sh\necho changed\n"}
         (tmp_path / "config/skills/uml.skill").write_bytes(seven_zipped(changed))
         assert noticed.wait(NOTICED_SECONDS)
-        return answer_of_person(True, "")
+        return Answer(True)
 
     report = run(project.options(roles=project.catalog, flow="own"), take, answer)
     assert report.exit_code == 0, report

@@ -26,10 +26,13 @@ LOOK_SECONDS = 0.1
 
 
 class RunHandle:
-    """A run that works on a thread of this process. ``run``: what it has left so far, and what one can do about it."""
+    """A run that works on a thread of this process. ``run``: what it has left so far, and what one can do about it.
+
+    ``answer``: as `Run.answer`.
+    """
 
     def __init__(self, run: Run, ended: Future[ReportedRun]) -> None:
-        self.run = run
+        self.run, self.answer = run, run.answer
         self._ended = ended
 
     @property
@@ -103,6 +106,7 @@ class AsyncRunHandle:
 
     def __init__(self, handle: RunHandle) -> None:
         self._handle = handle
+        self.answer = partial(asyncio.to_thread, handle.answer)
 
     @property
     def id(self) -> str:

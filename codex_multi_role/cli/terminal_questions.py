@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.views import View
 from codex_multi_role.presentation.plain import question_lines
-from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
-from codex_multi_role.run_folder.typed_answers import complete, problem_of, prompts
+from codex_multi_role.run_folder import Answer, AskPerson, Question
+from codex_multi_role.run_folder.typed_answers import problem_of, prompts
 
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
@@ -26,12 +25,6 @@ WORDS = "Your answer (one line; Enter for no answer):"
 TYPED = "One line each; `reject REASON` rejects, and Ctrl-D leaves the question open."
 WHY = "Why not? The roles may read your reason:"
 OVER = "This question has been answered elsewhere or timed out."
-
-
-class Verdict(NamedTuple):
-    approved: bool
-    comment: str
-    values: dict[str, str] | None = None
 
 
 def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
@@ -84,14 +77,14 @@ class TerminalAsker:
         verdict = self._asked(question, is_over)
         if verdict is None and is_over():
             say(OVER)
-        return complete(question, answer_of_person(*verdict)) if verdict is not None else None
+        return verdict
 
-    def _asked(self, question: Question, is_over: Callable[[], bool]) -> Verdict | None:
+    def _asked(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         if question.words:
             return self._words(is_over)
         return self._values(question, is_over) if question.options or question.fields else self._verdict(is_over)
 
-    def _values(self, question: Question, is_over: Callable[[], bool]) -> Verdict | None:
+    def _values(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         """The option and each field, asked for again until it is right; one that is left empty has its default."""
         say(TYPED)
         given: dict[str, str] = {}
@@ -110,33 +103,33 @@ class TerminalAsker:
                 continue
             given |= {name: line.strip()} if line.strip() else {}
             waiting = waiting[1:]
-        return Verdict(True, "", given)
+        return Answer(True, values={**given})
 
-    def _verdict(self, is_over: Callable[[], bool]) -> Verdict | None:
+    def _verdict(self, is_over: Callable[[], bool]) -> Answer | None:
         """Return the typed verdict; None at the end of the input or when the question is over."""
         say(HOW)
         while (line := self._line(is_over)) is not None:
             word, _, comment = line.strip().partition(" ")
             if word.lower() in APPROVE:
-                return Verdict(True, comment.strip())
+                return Answer(True, comment.strip())
             if word.lower() in REJECT:
                 return self._rejection(comment.strip(), is_over)
             say(HOW)
         return None
 
-    def _words(self, is_over: Callable[[], bool]) -> Verdict | None:
+    def _words(self, is_over: Callable[[], bool]) -> Answer | None:
         say(WORDS)
         line = self._line(is_over)
-        return None if line is None else Verdict(bool(line.strip()), line.strip())
+        return None if line is None else Answer(bool(line.strip()), line.strip())
 
-    def _rejection(self, comment: str, is_over: Callable[[], bool]) -> Verdict | None:
+    def _rejection(self, comment: str, is_over: Callable[[], bool]) -> Answer | None:
         while not comment:
             say(WHY)
             line = self._line(is_over)
             if line is None:
                 return None
             comment = line.strip()
-        return Verdict(False, comment)
+        return Answer(False, comment)
 
     def _line(self, is_over: Callable[[], bool]) -> str | None:
         """Wait without a limit for the next line; None at the end of the input or when the question is over."""

@@ -21,15 +21,7 @@ from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.recorded import PAGES
-from codex_multi_role.run_folder import (
-    AskPerson,
-    Cancellations,
-    Question,
-    Questions,
-    Record,
-    RunFolder,
-    answer_of_person,
-)
+from codex_multi_role.run_folder import Answer, AskPerson, Cancellations, Question, Questions, Record, RunFolder
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, options_by_name, require_changeable
 
@@ -193,7 +185,7 @@ def answer(
     Returns the question with its answer. Raises `RunNotFound`, `UsageError`, `StorageError`.
     """
     folder = RunFolder.find(runs_dir, reference)
-    return Questions(folder.path).answer(question, answer_of_person(approved, comment, values))
+    return Questions(folder.path).answer(question, Answer(approved, comment, values=dict(values or {})))
 
 
 def cancel_task(reference: str, task: str, *, runs_dir: Path | str = RunPlace.runs_dir, comment: str = "") -> str:

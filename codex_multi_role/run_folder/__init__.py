@@ -23,7 +23,7 @@ from codex_multi_role.run_folder.turn_folder import (
     started_turns,
     totals_of,
 )
-from codex_multi_role.run_folder.typed_answers import Answer, AskPerson, Question, answer_of_person
+from codex_multi_role.run_folder.typed_answers import Answer, AskPerson, Question
 
 __all__ = [
     "Answer",
@@ -38,7 +38,6 @@ __all__ = [
     "RunEvent",
     "RunFolder",
     "TurnFolder",
-    "answer_of_person",
     "beginnings",
     "close_unfinished",
     "event_of",

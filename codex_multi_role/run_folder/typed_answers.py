@@ -41,17 +41,26 @@ COMMENTS_SCHEMA: Json = {
 """Comments on lines of what changed since the last decision: ``side`` is `AFTER` unless given, ``code`` the line."""
 
 
+def user_name() -> str:
+    """The user of this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the user id has no name; which error depends on the version
+        return f"user {os.getuid()}"
+
+
 @dataclass(frozen=True)
 class Answer:
-    """``by``: a user's name, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC. ``values``: those of the fields.
+    """``by``: this process's user unless given, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC.
 
-    ``comments``: those on lines, as `COMMENTS_SCHEMA` has them.
+    ``values``: those of the fields; given by a person, also the option and the comments. ``comments``: those on lines,
+    as `COMMENTS_SCHEMA` has them.
     """
 
     approved: bool
-    comment: str
-    by: str
-    at: str
+    comment: str = ""
+    by: str = field(default_factory=user_name)
+    at: str = field(default_factory=now)
     option: str = ""
     values: Json = field(default_factory=dict)
     comments: list[Json] = field(default_factory=list)
@@ -108,19 +117,6 @@ class Question:
 
 AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
 """Asks a person: ``ask(question, is_over)``. None: nobody answered, or ``is_over()`` ended the wait."""
-
-
-def answer_of_person(approved: bool, comment: str, values: Mapping[str, object] | None = None) -> Answer:
-    """The answer of this process's user, at the current time. ``values``: of fields, the ``option``, ``comments``."""
-    return Answer(approved, comment, user_name(), now(), values=dict(values or {}))
-
-
-def user_name() -> str:
-    """The user of this process."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # the user id has no name; which error depends on the version
-        return f"user {os.getuid()}"
 
 
 BY_TIME_LIMIT = "time limit"

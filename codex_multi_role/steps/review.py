@@ -11,7 +11,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, Warning, now
 from codex_multi_role.run_folder.past import decision_before, state_at
-from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, accept, at_time_limit
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, accept, at_time_limit, complete
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
 from codex_multi_role.workspace.trees import line_of, text_of
@@ -103,6 +103,7 @@ class _Review:
         if self._run.services.ask_person is not None and not self._question.out_of_time:
             with self._run.services.clock.person():
                 given = self._run.services.ask_person(self._question, self._is_over)
+            given = given and complete(self._question, given)
         if self._run.progress.stopping.is_set() and given is None:
             raise RunInterrupted
         given = given or self._recorded_answer_of_others()

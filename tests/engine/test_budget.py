@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import run
-from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -121,7 +121,7 @@ def test_time_that_a_person_takes_is_not_the_runs(tmp_path: Path) -> None:
         began = time.monotonic()
         threading.Event().wait(0.2)
         thought.append(time.monotonic() - began)
-        return answer_of_person(True, "")
+        return Answer(True)
 
     began = time.monotonic()
     report = run(reviewed.options(flow="own"), ask_person=ask)

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from codex_multi_role import run
+from codex_multi_role.lifecycle.stopping import pause_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.processes import LOOK_SECONDS, interrupted, running, wait_for
@@ -77,7 +78,10 @@ def appends(line: str, *then: Record) -> Record:
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
-    """Its partial work is undone and kept as a patch; the endurance tests found a line in the file twice."""
+    """Its partial work is undone and kept as a patch; the endurance tests found a line in the file twice.
+
+    A pause that was requested before the kill is that of the session which was killed: the resumed one goes on.
+    """
     team = team_of(tmp_path, appends("once", {"text": "x", "delay_seconds": 300}), "three")
     team.roles["two"] = PATCHER
     team.write_catalog()
@@ -90,6 +94,7 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
             threading.Event().wait(0.05)
         below = psutil.Process(process.pid).children(recursive=True)
         assert len(below) >= 3
+        pause_run(RunFolder(team.runs / "latest"))
         process.kill()
     wait_for_end(below)
     assert log.read_text() == "first\nonce\n"

@@ -12,7 +12,7 @@ import yaml
 import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.stopping import request_stop
-from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
+from codex_multi_role.run_folder import Answer, Question, RunFolder
 from tests.support.console import console
 from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
@@ -119,7 +119,7 @@ def test_first_of_two_answers_holds(tmp_path: Path) -> None:
 
     def ask(_question: Question, _is_over: Callable[[], bool]) -> Answer | None:
         answer(team, False, "first")
-        return answer_of_person(True, "second")
+        return Answer(True, "second")
 
     report = codex_multi_role.run(team.options(flow="own"), team.events.append, ask)
     assert report.outcome == "refused"

@@ -9,8 +9,7 @@ import pytest
 
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from codex_multi_role.run_folder.typed_answers import complete
+from codex_multi_role.run_folder import Answer, Question
 from tests.support.console import console
 from tests.support.reviews import asked
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
@@ -95,15 +94,19 @@ def test_comments_on_lines_reach_roles_with_the_lines_as_they_were(tmp_path: Pat
 
 def test_rejection_and_another_option_go_their_own_ways(tmp_path: Path) -> None:
     def rejects(question: Question, _: object) -> Answer:
-        return answer_of_person(False, "not yet")
+        return Answer(False, "not yet")
 
     def holds(question: Question, _: object) -> Answer:
-        return complete(question, answer_of_person(True, "", {"option": "hold", "copies": 1}))
+        return Answer(True, values={"option": "hold", "copies": 1})
 
-    for person, outcome in ((rejects, "release_failed"), (holds, "held")):
-        team = asking(tmp_path / outcome)
+    def errs(question: Question, _: object) -> Answer:
+        return Answer(True, values={"option": "hodl", "copies": 1})
+
+    ends = ((rejects, (1, "release_failed")), (holds, (1, "held")), (errs, (3, "wrong_value")))
+    for number, (person, end) in enumerate(ends):
+        team = asking(tmp_path / str(number))
         report = run(team.options(flow="own"), ask_person=person)
-        assert (report.exit_code, report.outcome) == (1, outcome), report
+        assert (report.exit_code, report.outcome) == end, report
 
 
 def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from codex_multi_role.codex.permissions import PROFILE
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles
-from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder, answer_of_person
+from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder
 from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -49,7 +49,7 @@ class Edited:
         assert self._noticed.wait(NOTICED_SECONDS), "the run has told of nothing"
         used = [told["catalog_file"] for told in self.team.of_type("roles_reloaded")]
         assert read(self.team.runs / "latest/run.json")["catalog_file"] in (used or ["catalog.yaml"])
-        return answer_of_person(True, "")
+        return Answer(True)
 
 
 def edited(tmp_path: Path, told: str, *, before: Record | None = None, **keys: object) -> tuple[TeamFolder, RunReport]:

@@ -11,7 +11,7 @@ import pytest
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.questions import Questions
-from codex_multi_role.run_folder.typed_answers import Answer, Question, answer_of_person
+from codex_multi_role.run_folder.typed_answers import Answer, Question
 
 LONG_AGO = "2001-01-01T00:00:00.000+00:00"
 YES = Answer(True, "", "somebody", LONG_AGO)
@@ -41,7 +41,7 @@ def test_another_question_in_its_place_is_asked_afresh(tmp_path: Path) -> None:
 
 def test_first_answer_holds_however_many_come_at_once(tmp_path: Path) -> None:
     Questions(tmp_path).ask(question())
-    answers = [answer_of_person(number % 2 == 0, str(number)) for number in range(16)]
+    answers = [Answer(number % 2 == 0, str(number)) for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
         settled = list(pool.map(lambda answer: Questions(tmp_path).settle("ok.1", answer), answers))
     known = Questions(tmp_path).find("ok.1")

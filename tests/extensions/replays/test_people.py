@@ -8,7 +8,7 @@ from typing import Any
 from codex_multi_role.extensions.replays.normalization import PathNames
 from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.extensions.replays.run_outcome import answers_of, as_recorded
-from codex_multi_role.run_folder import Answer, Question, Questions, answer_of_person
+from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import now
 
 PLACES = PathNames({"workspace": Path("/here/shop")})
@@ -29,7 +29,7 @@ def never() -> bool:
 def test_it_is_answered_again_by_key_or_else_by_its_words(tmp_path: Path) -> None:
     asked = Questions(tmp_path)
     asked.ask(question("confirm.1", "Go on?"))
-    asked.settle("confirm.1", answer_of_person(False, "not yet"))
+    asked.settle("confirm.1", Answer(False, "not yet"))
     asked.ask(question("open.1", "Nobody answered"))
     ask = as_recorded(recording(answers_of(tmp_path)), PLACES, None)
     assert ask is not None
@@ -42,7 +42,7 @@ def test_it_is_answered_again_by_key_or_else_by_its_words(tmp_path: Path) -> Non
 
 def test_what_nobody_was_asked_then_is_asked_of_whoever_is_there() -> None:
     def person(_: Question, __: object) -> Answer:
-        return answer_of_person(True, "here")
+        return Answer(True, "here")
 
     assert as_recorded(recording([]), PLACES, person) is person
     ask = as_recorded(recording([{"key": "a.1", "question": "A?", "approved": True, "comment": ""}]), PLACES, person)

@@ -26,7 +26,7 @@ from codex_multi_role.extensions.machines.workers.submission import (
     unpack_definitions,
 )
 from codex_multi_role.lifecycle.definitions import load_for_another_machine
-from codex_multi_role.run_folder import Question, Questions, answer_of_person
+from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation, find_open_task
 from codex_multi_role.run_folder.typed_answers import user_name
@@ -53,7 +53,7 @@ def answer_shared(
     """
     require_no_secret({"comment": comment, **(values or {})})
     folder = shared.mirror(run)
-    answer = answer_of_person(approved, comment, values)
+    answer = Answer(approved, comment, values=dict(values or {}))
     shared.mirrors.forget(run.run_id)  # the copy gets the answer even if the database does not
     answered = Questions(folder.path).answer(question, answer)
     send_answer(shared.database, run.run_id, answered.key, answered.answer or answer)
@@ -71,12 +71,12 @@ def cancel_shared_task(shared: SharedRuns, run: QueuedRun, task: str, comment: s
 def cancel_shared(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool] = lambda: False) -> None:
     """Stop the run where a worker works on it, or take it out of its queue; either way, it can be resumed.
 
-    ``is_ending`` ends the wait for its process. Raises `UsageError` if it has ended, `RunBusy` if its process does not
-    stop within `STOP_SECONDS`, `StorageError`.
+    Nothing is left to do if it has ended. ``is_ending`` ends the wait for its process. Raises `RunBusy` if that does
+    not stop within `STOP_SECONDS`, `StorageError`.
     """
     for _ in range(ATTEMPTS):
         if run.state is RunState.ENDED:
-            raise UsageError(f"run {run.run_id} has ended; nothing to cancel", run.why)
+            return None
         if run.state is RunState.RUNNING:
             send_stop(shared.database, run.run_id)
             return _await_stop(shared, run, is_ending)
