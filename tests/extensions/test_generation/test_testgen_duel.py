@@ -69,7 +69,7 @@ def test_bug_is_found_whichever_developer_asserts_the_contrary(tmp_path: Path, w
 @pytest.mark.usefixtures("suites_here")
 def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     """Only here a whole duel is merged: with the copies of both developers, and what is left of their tests."""
-    again = "def test_p1_again():\n    assert sign(-4) == -1\n"
+    again = "def test_again():\n    assert sign(-4) == -1\n"
     given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
     report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=2)
     assert (report.outcome, report.exit_code, given.rounds) == ("success", 0, [("generate", "kept")])
@@ -78,7 +78,7 @@ def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     assert (given.text(), given.text("tests/test_sign__2.py")) == (HALF, OTHER)
     chosen = result["rounds"][0]["chosen"]
     assert (chosen["winner"], [each["tests"] for each in chosen["candidates"]]) == ("both", [2, 1])
-    assert [each["test"] for each in chosen["dropped"]] == ["tests.test_sign::test_p1_again"]
+    assert [each["test"] for each in chosen["dropped"]] == ["tests.test_sign::test_again"]
     assert result["metrics"]["n_passed_tests"] == 2
     kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
     assert sorted(kept) == sorted([HALF + again, OTHER])
@@ -98,11 +98,15 @@ def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
         {"size.py": f"def size(n):\n{branches}"},
-        test_planner=[plan(item("P1", "below"), item("P2", "none")), plan(item("P3", "some"))],
+        test_planner=[
+            plan(item("P1", "below", "size", "-1"), item("P2", "none", "size", "0")),
+            plan(item("P3", "some", "size", "1")),
+        ],
         test_developer=[code(names + below), code("x = 1\n")],
         test_developer_2=[code(names + none), code(some)],
     )
-    assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=5).exit_code == 0
+    report = given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=5, target_mutation_score=1)
+    assert report.exit_code == 0, report.reason
     assert given.rounds == [("generate", "kept"), ("append", "kept")]
     assert "SURVIVING MUTANTS" in given.prompt("test_planner", 2)
     tests = "".join(given.text(path) for path in given.results[0]["tests"])
