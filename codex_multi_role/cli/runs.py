@@ -61,7 +61,7 @@ COLUMNS = (
     *(Column("cost", number=True, from_width=110), Column("goal", text=12, from_width=76)),
 )
 NEVER = "0001-01-02T00:00:00+00:00"
-UNSAID = ("done", "cancelled")
+UNSAID = ("done", "success", "cancelled")
 """Outcomes that say no more than the status."""
 PERIOD = re.compile(r"(\d+) ?(min|h|d)")
 PLACES = {
