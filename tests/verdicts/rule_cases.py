@@ -162,6 +162,28 @@ MINIMAL_FLOWS = (
         case([step("a", "ask", for_each={**EACH, "allow": ["failed"]})], {"a": "failed"}),
         expect("1 a_failed", "a", "a.1.0 a.1.1"),
     ),
+    *(
+        MinimalFlow(
+            f"V: `allow: [{word}]` of a {kind} saves what ended {leaf}",
+            case([step("a", kind, allow=[word])], {where: leaf}, inner=[step("p", "check")]),
+            expect(end, path, work),
+        )
+        for kind, where, path, work in (("check", "a", "a", "a.1"), ("inner", "a/p", A_P, "a.1/p.1"))
+        for word, leaf, end in (("failed", "failed", "0 success"), ("failed", "bad", "1 a_failed"))
+    ),
+    *(
+        MinimalFlow(
+            f"V: `for_each: {{allow: [{word}]}}`, with an item that ends {items.split()[0]}",
+            case([step("a", "check", for_each={**EACH, "allow": [word]})], {"a": items}),
+            expect(end, "a", work),
+        )
+        for word, items, end, work in (
+            ("bad", "bad good", "0 success", "a.1.0 a.1.1"),
+            ("bad", "failed good", "3 check_failed", "a.1.0"),
+            ("failed", "bad good", "1 a_failed", "a.1.0 a.1.1"),
+            ("failed", "failed good", "0 success", "a.1.0 a.1.1"),
+        )
+    ),
     MinimalFlow(
         "V: `until` that is not met is bad with allowed items as well",
         case(
