@@ -11,7 +11,8 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.extensions.setup.flow_migration import migrated
 from codex_multi_role.reading.former_keys import rewrite
 from codex_multi_role.reading.yaml_loader import parse_yaml
-from tests.support.catalogs import Write, load_flow, message_at
+from tests.support.catalogs import Write, load_flow, message_at, write_team
+from tests.support.console import console
 
 pytestmark = pytest.mark.extensions
 
@@ -192,6 +193,12 @@ def test_there_are_sixty_mistakes() -> None:
     assert len(MISTAKES) >= 60
 
 
-def test_migrate_and_the_note_of_a_former_key(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
-    write("steps: [{ask: planner, max_visits: 2}]", "flows/f.yaml")
-    assert load_flow("f", tmp_path, two_roles).former_keys == ("max_visits",)
+def test_migrate_rewrites_what_validate_notes(tmp_path: Path) -> None:
+    folder = write_team(tmp_path, own="# twice\nsteps: [{ask: thinker, max_visits: 2}]  # at most\n")
+    file = "team/flows/own.yaml"
+    note = f"note: {file}: former keys: max_visits; `codex-multi-role flows migrate {file}` rewrites them"
+    assert console("flows", "validate", "--roles", "team", folder=folder).stderr.count(note) == 1
+    first, second = (console("flows", "migrate", "--roles", "team", folder=folder) for _ in range(2))
+    assert (first.stderr, second.stderr) == (f"rewrote {file}\n", f"{file} has no former keys\n")
+    assert (folder / file).read_text() == "# twice\nsteps: [{ask: thinker, limits: {visits: 2}}]  # at most\n"
+    assert "former" not in console("flows", "validate", "--roles", "team", folder=folder).stderr
