@@ -94,8 +94,7 @@ def grouped(drawn: Record) -> Record:
     is_fan_out = "for_each" in step or isinstance(step.get("ask"), list)
     fan_out = {key: drawn[key] for key in OF_ITEMS if key in drawn}
     fan_out |= {"on_failure": "cancel"} if "cancel" in drawn else {}
-    allowed = ["failed"] if "ask" in step else ["bad", "failed"]
-    skipped: Record = {"allow": allowed} if "skip" in drawn else {}
+    skipped: Record = {"allow": drawn["skip"]} if "skip" in drawn else {}
     if fan_out or (is_fan_out and skipped):
         items: Record = {"items": step["for_each"]} if "for_each" in step else {}
         step["for_each"] = items | fan_out | skipped
@@ -300,8 +299,10 @@ class _Drawing:
         if kind != "review" and self.has("retry"):
             found["retry"] = {**TWICE, "attempts": self.number(2, 3)}
         if self.has("skip"):
-            found["skip"] = True
-        if of_items is not None and not found.keys() & {"until", "skip"} and self.has("cancel"):
+            of_work = [["failed"]] if "ask" in step else [["bad", "failed"], ["failed"]]
+            found["skip"] = self.any(of_work if of_items is None or "ask" in step else [*of_work, ["bad"]])
+        may_end = "until" not in found and "failed" not in found.get("skip", ())
+        if of_items is not None and may_end and self.has("cancel"):
             found["cancel"] = True
         if kind in ("check", *IDS) and self.has("measured"):
             found["measured"] = True
@@ -396,7 +397,7 @@ class _Drawing:
             case "answers" if paths:
                 return condition(self.draw, paths, exact=self.has("exact"))
         other = ["cycles == 1", "cycles > 1", "vars.seen == 'failed'", "vars.seen == ''"]
-        if "for_each" not in step:
+        if "for_each" not in step and not isinstance(step.get("ask"), list):  # the rules say nothing of a fan-out's
             other += [f"steps.{step['id']}.status == 'done'", f"steps.{step['id']}.error == ''"]
         first = steps[0]
         if step is not first and "for_each" not in first and first.get("check") == "command":
