@@ -130,7 +130,8 @@ def no_page(report: RunReport) -> str:
 
 def _files(course: Course, record: Mapping[str, Any]) -> str:
     """The changed files with their lines; of a run that did not record them, those that were written."""
-    counted = record.get("files") or [{"path": path} for path in course.files.paths]
+    recorded = record.get("files")  # empty if what was written is as it was before
+    counted = [{"path": path} for path in course.files.paths] if recorded is None else recorded
     named = [f"{one_line(each['path'])}{_lines(each)}" for each in counted[:FILES_NAMED]]
     more = f" and {len(counted) - FILES_NAMED} more" if len(counted) > FILES_NAMED else ""
     skipped = [f"{course.files.skipped} skipped"] if course.files.skipped else []

@@ -150,7 +150,7 @@ MISTAKES = {
     "id: r\n    review: q\n    reply: {}": "3: step r: reply belongs to ask",
     "call: c\n    roles: [a]": "2: step c: roles belongs to ask",
     "ask: planner\n    isolate: copy": '2: step planner: isolate: must be "worktree" or a mapping with merge, not "copy"',
-    "ask: planner\n    isolate: {merge: some}": '2: step planner: isolate.merge: must be "all" or "none", not "some"',
+    "ask: planner\n    isolate: {merge: some}": '2: step planner: isolate.merge: must be "all", "passed" or "none", not "some"',
     "ask: planner\n    isolate: {mrge: all}": '2: step planner: isolate: unknown key "mrge"; did you mean "merge"?',
     "check: c\n    limits: 3": "2: step c: limits: must be a mapping, not 3",
     "check: c\n    limits: {turn_seconds: 3}": "2: step c: limits: turn_seconds belongs to ask",

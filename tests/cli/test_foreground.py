@@ -47,6 +47,9 @@ def test_end_has_the_files_with_their_lines_and_the_tests_before(tmp_path: Path)
     assert lines[2].endswith("part5.py +5 -1 and 2 more; 1 skipped")
     assert lines[3:5] == ["  tests    passed: 4 passed", "  before   failed: 3 passed, 2 failed"]
     assert len(lines) <= 12
+    make_run(tmp_path / "again", RUN, files=[])  # what was written is as it was before
+    same = list(summary(replace(ended, folder=tmp_path / "again" / RUN), Course.of(whole_run())))
+    assert [line for line in same if line.startswith("  files")] == ["  files    1 skipped"]
 
 
 def following(exit_code: int, runs_dir: str = "runs") -> str:
