@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import load_run
 from tests.docs.pages import blocks
 from tests.support.teams import TeamFolder
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 PLAYBOOKS = [block.text for block in blocks("docs/reference/playbooks.md") if block.language == "yaml"]
-ANSWERS = {
+ANSWERS: dict[str, dict[str, list[str] | None]] = {
     "two-visits": {"writer": ["a first draft", "the draft of visit 2", "the draft of visit 3"], "reader": None},
     "by-prompt": {"reviewer": ["say more about rivers", "good"]},
     "slow": {"writer": ["it took a while"]},
@@ -43,7 +44,7 @@ def play(name: str, folder: Path) -> None:
     cycles = max(len(answers or ()) for answers in said.values())
     team = TeamFolder(folder, {role: {"behaviors": {"can_finish": True}} for role in said}, {})
     team.playbook.write_text(dict(zip(ANSWERS, PLAYBOOKS, strict=True))[name])
-    report = team.run(goal="A haiku about rivers", cycles=cycles)
+    report = load_run(team.run(goal="A haiku about rivers", cycles=cycles).run_id, runs_dir=team.runs)
     assert report.record["playbook"] == name
     for role, answers in said.items():
         told = [turn.handoff["summary"] for turn in report.turns if turn.role == role and turn.handoff]
