@@ -76,7 +76,7 @@ FIGURES = (
         ),
     ),
     Figure("statements of the package", 45_400, Debt(49_500, "2026-11-29", "as its lines")),
-    Figure("lines of the tests", 79_000, Debt(80_000, "2026-11-29", "grouped keys, the oracle, decisions, typed runs")),
+    Figure("lines of the tests", 79_000, Debt(80_300, "2026-11-29", "grouped keys, the oracle, decisions, typed runs")),
     Figure(
         "lines of the extension machines",
         7_500,
