@@ -126,7 +126,7 @@ class Tree:
     def _piece(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
         parts = list({part.key if part.is_task else part.name: part for part in piece.parts}.values())
         if len(parts) > MOST_TASKS:  # nobody reads them all, and drawing them takes long
-            parts = [part for part in parts if part.state in (IN_PROGRESS, FAILED)][:MOST_TASKS]
+            parts = [part for part in parts if part.state in (IN_PROGRESS, FAILED) or part.flaw][:MOST_TASKS]
         several = len({turn.role for turn in piece.turns}) > 1
         yield from self._head(piece, depth, open_below=bool(parts) or several)
         is_open = piece.state == IN_PROGRESS or piece is self._course.current
