@@ -15,8 +15,9 @@ pytestmark = pytest.mark.real
 
 PLUGINS = sorted(Path(codex_multi_role.__path__[0]).rglob("plugins/codex_*.py"))
 FOLDERS = {str(path.parent) for path in PLUGINS}
-WARM = "CODEX_MULTI_ROLE_WARM"
+WARM, ITEMS = "CODEX_MULTI_ROLE_WARM", "CODEX_MULTI_ROLE_ITEMS"
 VARIABLES = {WARM: "/", f"{WARM}_SLOT": "/", f"{WARM}_TARGET": "/t.py", f"{WARM}_SECONDS": "1"}
+VARIABLES |= {ITEMS: "/", f"{ITEMS}_TARGET": "/t.py"}
 EACH = """
 import importlib, os, sys
 import coverage, pytest
