@@ -12,6 +12,7 @@ from codex_multi_role import RunStatus, UsageError, events, load_run, start, sta
 from codex_multi_role.host.processes import Family
 from tests.support.console import DEADLINE_SECONDS
 from tests.support.processes import wait_for
+from tests.support.reviews import reviewed, until_over
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -48,6 +49,16 @@ def test_handle_tells_every_event_and_how_the_run_ended(tmp_path: Path) -> None:
     assert (report.run_id, report.exit_code) == (handle.id, 1)
     assert run.started.timestamp() <= run.started.timestamp() + run.seconds
     assert (run.cost, run.turns[0].model) == (None, "playbook")
+
+
+def test_question_is_answered_by_the_handle(tmp_path: Path) -> None:
+    keywords = options(tmp_path, say("it"))
+    reviewed(tmp_path)
+    handle = start("reach it", ask_person=until_over, flow="own", **keywords)
+    for event in handle.events():
+        if isinstance(event, events.ReviewAsked):
+            handle.answer(approved=True, comment="good")
+    assert handle.wait(DEADLINE_SECONDS).outcome == "shipped"
 
 
 def test_what_is_wrong_before_the_run_is_raised(tmp_path: Path) -> None:
