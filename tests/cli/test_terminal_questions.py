@@ -14,6 +14,7 @@ import pytest
 from codex_multi_role.cli.terminal_questions import HOW, OVER, WHY, WORDS, TerminalAsker
 from codex_multi_role.cli.views import Lines
 from codex_multi_role.run_folder import Question
+from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import outcome, reviewed
 from tests.support.teams import TeamFolder
@@ -89,6 +90,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     person.lines = ["c\n", "b\n", "many\n", "3\n", "\n"]
     answer = TerminalAsker(Lines(lambda _: None), person.descriptor)(question, person.has_left)
     assert answer is not None
+    answer = complete(question, answer)
     assert (answer.option, answer.values) == ("b", {"copies": 3, "draft": False})
     told = capsys.readouterr().err
     assert '"c" is not an option of ok.1' in told
