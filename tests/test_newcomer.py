@@ -107,7 +107,7 @@ def test_flow_with_loop_and_review_is_written_and_run(project: Path) -> None:
         session.wait_for("Is it good enough?")
         session.wait_for(PROMPT)
         session.type("n too long\n")
-        session.wait_for("a better one")
+        session.wait_for("review look.2")
         session.wait_for(PROMPT)
         session.type("y\n")
         assert session.end() == 0, session.drawn

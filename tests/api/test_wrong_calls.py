@@ -62,7 +62,7 @@ IN_PYTHON: Calls = {
     ),
     'Step(): unknown key "wiht"; did you mean "with_"?': (Step, {"ask": "a", "wiht": {}}),
     "Step(): with_: must be a mapping, not 3": (Step, {"ask": "a", "with_": 3}),
-    "Step(): as_ belongs to for_each": (Step, {"ask": "a", "as_": "file"}),
+    'Step(): unknown key "as_"; did you mean "ask"?': (Step, {"ask": "a", "as_": "file"}),
     'Step(): next[0]: unknown key "too"; did you mean "to"?': (Step, {"ask": "a", "next": ({"too": "b"},)}),
     "Step(): give exactly one of ask, check, review, call": (Step, {"id": "a"}),
     "Route(): give either to or end": (Route, {"to": "a", "end": "b"}),

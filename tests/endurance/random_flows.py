@@ -64,7 +64,9 @@ def random_flow(number: int) -> Scenario:
 
 def _words(step: Record) -> Record:
     """The word of each of its asks; nothing else of the run has it."""
-    items = step.get("for_each") or (step["ask"] if isinstance(step.get("ask"), list) else [])
+    given = step.get("for_each") or []
+    given = given.get("items", []) if isinstance(given, dict) else given
+    items = given or (step["ask"] if isinstance(step.get("ask"), list) else [])
     item = next((f".{key}" for key in ("role", "id") if items and isinstance(items[0], dict) and key in items[0]), "")
     word = f"{{{{ inputs.word }}}}{step['id']}" + (f"-{{{{ item{item} }}}}" if items else "")
     if "ask" in step:
