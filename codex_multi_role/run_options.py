@@ -396,7 +396,7 @@ def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorde
 def options_by_name(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options by name. ``given`` may have whole groups, as `dataclasses.replace` gives them, and `AddedOptions`.
 
-    Of these, what differs from the default counts. Raises `UsageError` if it is no mapping, or for another ``added``.
+    What differs from the default counts. Raises `UsageError` unless it is a mapping, and for another ``added``.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f"changes must be a mapping with options, not {given!r}")

@@ -202,10 +202,10 @@ class RunContents:
         """All turns in the order they began."""
         course = Course.of(skim_with_inherited(RunFolder(self.folder), {StepStarted, StateChanged, TurnStarted}))
         turns = course.turns.items()
-        begun = {key: (course.step_of(turn), datetime.fromisoformat(turn.began)) for key, turn in turns}
+        starts = {key: (course.step_of(turn), datetime.fromisoformat(turn.began)) for key, turn in turns}
         return [
-            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn, *begun.get((turn["role"], turn["turn"]), ()))
-            for turn in recorded.read_turns(RunFolder(self.folder), begun)
+            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn, *starts.get((turn["role"], turn["turn"]), ()))
+            for turn in recorded.read_turns(RunFolder(self.folder), starts)
         ]
 
     @property

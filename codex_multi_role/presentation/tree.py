@@ -26,7 +26,7 @@ from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, IN_PROGRESS
 
 MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
-"""Columns from which on costs of pieces and of turns are shown, and those of a view that is no terminal."""
+"""Columns from which on costs of pieces and of turns are shown, and those of a view that is not a terminal."""
 FAILED_TESTS = 3
 MOST_TASKS = 200
 INDENT = 2
@@ -71,7 +71,7 @@ def cut(words: str, width: int) -> str:
 
 
 def fit(rows: list[Row], most: int) -> list[Row]:
-    """At most ``most`` of the rows: those that are over are left out first, then those that have not begun."""
+    """At most ``most`` of the rows: those that have ended are left out first, then those that have not started."""
     if len(rows) <= most:
         return rows
     ranks = [(_LEFT_OUT_FIRST.index(row.tone), row.depth == 0, index) for index, row in enumerate(rows)]

@@ -10,7 +10,7 @@ import yaml
 TEXT, MAP, LIST, TRUTH = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq", "bool"))
 Pair = tuple[yaml.Node, yaml.Node]
 SHORT_FOR = {"for_each": "items", "review": "question"}
-"""The first key of a group, which stands alone if the group is no mapping."""
+"""The first key of a group, which stands alone if the group is not a mapping."""
 MOVED = {
     **{key: ("for_each", key) for key in ("as", "concurrency", "max_items", "needs", "until")},
     **{"on_item_error": ("for_each", "on_failure"), "merge": ("isolate", "merge")},

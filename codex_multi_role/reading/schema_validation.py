@@ -22,7 +22,7 @@ _HINT = "fix the role's output_schema or the step's reply schema"
 
 @lru_cache
 def require_valid(schema: str) -> None:
-    """Raise ``SchemaError`` if that JSON is no valid schema. One to which many answers are held is checked once."""
+    """Raise ``SchemaError`` if that JSON is not a valid schema. One to which many answers are held is checked once."""
     from jsonschema import Draft202012Validator  # here: most answers have no schema of their own
 
     Draft202012Validator.check_schema(json.loads(schema))

@@ -60,10 +60,10 @@ def test_question_of_a_run_on_workers_is_answered_through_the_database(tmp_path:
 def test_steps_are_in_the_order_of_the_flow_with_their_visits() -> None:
     steps = ["plan", "develop", "execute", "done"]
     visits = [("plan", 1), ("develop", 1), ("execute", 1), ("plan", 2), ("develop", 2)]
-    begun = [e.StepStarted(step, visit, 0) for step, visit in visits]
-    course = Course.of(in_order(replace(started(), cycles=0, steps=steps), *begun))
+    step_events = [e.StepStarted(step, visit, 0) for step, visit in visits]
+    course = Course.of(in_order(replace(started(), cycles=0, steps=steps), *step_events))
     assert "\n✓ plan x2: 1.0 s\n● develop x2: 0.0 s\n✓ execute: 1.0 s\n○ done\n" in drawn(course, 100)
-    called = [*begun[:2], e.StepStarted("develop.1/inner", 1, 0)]
+    called = [*step_events[:2], e.StepStarted("develop.1/inner", 1, 0)]
     course = Course.of(in_order(replace(started(), steps=steps), *called))
     assert "\n● develop: 1.0 s\n  ● inner: 0.0 s\n○ execute\n" in drawn(course, 100)
 

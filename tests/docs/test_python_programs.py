@@ -1,4 +1,4 @@
-"""The programs of the page do what it says, as they stand there, and a type checker that is not mypy accepts them.
+"""The programs of the page, exactly as printed, do what it says, and a type checker that is not mypy accepts them.
 
 Costs: nine runs without a model, and a type checker that reads the package.
 """

@@ -80,7 +80,7 @@ def appends(line: str, *then: Record) -> Record:
 def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     """Its partial work is undone and kept as a patch; the endurance tests found a line in the file twice.
 
-    A pause that was requested before the kill is that of the session which was killed: the resumed one goes on.
+    A pause that was requested before the kill was meant for that session: the resumed one continues.
     """
     team = team_of(tmp_path, appends("once", {"text": "x", "delay_seconds": 300}), "three")
     team.roles["two"] = PATCHER

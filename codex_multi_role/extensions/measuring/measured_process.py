@@ -54,7 +54,7 @@ class MeasuredProcess:
             return "", 0.0
 
     def noted(self, name: str) -> dict[str, str]:
-        """The plugin's note of that name: what is loaded, or what tests left behind; empty if there is none."""
+        """The plugin's note of that name: what is loaded, or what tests left behind; empty without one."""
         try:
             found = json.loads(read_report(self._folder / name))
             return {str(key): str(value) for key, value in found.items()}

@@ -84,7 +84,7 @@ def _ids(row: ast.expr, names: Sequence[str], number: int) -> set[str]:
 
 
 def _value_ids(value: ast.expr, numbered: str) -> set[str]:
-    """A class or function is shown by its name, and what else is no plain value by its parameter's."""
+    """A class or function is shown by its name, and any other value that is not plain by its parameter's."""
     if isinstance(value, ast.Name | ast.Attribute):
         return {name_of(value), numbered}
     match literal(value):

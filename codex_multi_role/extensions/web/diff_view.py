@@ -45,7 +45,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class DiffFile:
-    """``hunks``: heading and lines of each; ``unseen``: why there are none; ``writers``: who changed the file."""
+    """``hunks``: heading and lines of each; ``unseen``: why it has none; ``writers``: who changed the file."""
 
     change: FileChange
     hunks: list[tuple[str, list[DiffLine]]] = field(default_factory=list)
