@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import jsonschema
+import yaml
 from pydantic import BaseModel
 
 Schema = Mapping[str, Any]
@@ -65,6 +67,38 @@ def keys(kind: type[BaseModel], heading: str = "key", without: Collection[str] =
         given = "required" if name in required else _default(field)
         rows.append((code(name), in_words(field, schema), given, prose(field["description"])))
     return table((heading, "type", "default", "meaning"), rows)
+
+
+def key_lines(examples: str, *kinds: type[BaseModel], without: Collection[str] = ()) -> str:
+    """The fields of the models, each as the line of YAML in ``examples`` that has it, with its meaning, as a table.
+
+    Raises ValueError if the examples have other keys, and `jsonschema.ValidationError` if one has another type.
+    """
+    fields = {
+        name: (field, name in schema.get("required", ()), whole.get("$defs", {}))
+        for kind in kinds
+        for whole in [kind.model_json_schema(by_alias=True)]
+        for schema in ([whole] if "properties" in whole else whole["anyOf"])  # some may be written in short
+        for name, field in schema.get("properties", {}).items()
+    }
+    lines = inspect.cleandoc(examples).splitlines()
+    given = {name: value for line in lines for name, value in yaml.safe_load(line).items()}
+    if given.keys() != fields.keys() - {*without}:
+        raise ValueError(f"{kinds[0].__name__}: examples of {[*given]}, keys {[*fields]}")
+    rows = []
+    for line, (name, value) in zip(lines, given.items(), strict=True):
+        field, is_required, definitions = fields[name]
+        jsonschema.validate(value, {**field, "$defs": definitions})
+        rows.append((code(line), f"{prose(field['description'])} {_if_not_given(field, is_required)}"))
+    return table(("key", "meaning"), rows)
+
+
+def _if_not_given(field: Schema, is_required: bool) -> str:
+    """Whether the key is required, or else its default, unless that is long or says no more than the meaning."""
+    default = _default(field)
+    if is_required:
+        return "Required."
+    return f"Default: {default}." if default and len(default) < 20 else ""
 
 
 def _inherited(kind: type[BaseModel], name: str) -> int:

@@ -30,7 +30,7 @@ from codex_multi_role.catalog.step_spec import (
 )
 from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
 from codex_multi_role.reading.shipped import packaged_roles
-from tests.docs.markdown import code, keys, page, prose, table
+from tests.docs.markdown import code, key_lines, keys, page, prose, table
 
 CATALOG = """
 A catalog is `roles/catalog.yaml`, or any file that `--roles` names. [Define a team](../how-to/teams.md) explains
@@ -47,29 +47,129 @@ STEPS = """
 Each step has exactly one of `ask`, `check`, `review` and `call`, the keys of that kind, and those of every step. A
 key that does not belong to it is an error. `finally` takes checks with `id`, `with`, `limits: {seconds}` and `once`.
 """
+FLOW = """
+name: review
+description: Two roles review a change.
+internal: true
+goal: {default: Review the last commit.}
+inputs: {target: {type: path}, rounds: 3}
+vars: {found: []}
+allow_removed_tests: ["tests/old/*"]
+protect: [LICENSE, ".github/**"]
+workspace: {copy: [.env]}
+states: {begin: OPEN, success: MERGED, failure: CLOSED}
+outputs: [judge]
+result: {title: Findings, text: "{{ vars.found }}"}
+steps: [{ask: reviewer}]
+finally: [{check: command, with: {argv: [make, clean]}}]
+"""
+FLOW_GROUPS: dict[str, tuple[type[BaseModel], str]] = {
+    "inputs": (
+        InputSpec,
+        """
+        type: integer
+        default: 3
+        required: false
+        description: Rounds of review.
+        choices: [1, 3, 9]
+        minimum: 1
+        maximum: 9
+        must_exist: true
+        """,
+    ),
+    "goal": (GoalSpec, "default: Review the last commit.\nmin_length: 10\nmax_length: 2000"),
+    "workspace": (WorkspaceNeeds, "copy: [.env, 'config/*.local']\nsetup: uv sync --offline"),
+    "states": (FlowStates, "begin: OPEN\nsuccess: MERGED\nfailure: CLOSED"),
+    "result": (
+        ResultSpec,
+        """
+        title: "Findings in {{ inputs.target }}"
+        text: "{{ steps.judge.summary }}"
+        file: report.md
+        format: markdown
+        figures: {findings: "{{ vars.found }}"}
+        """,
+    ),
+}
+"""The keys of a flow that are groups: an example of each of their keys."""
+STEP = """
+id: solve
+title: "Solve {{ item.name }}"
+for_each: {items: "{{ steps.plan.tasks }}", max_items: 8}
+limits: {visits: 5}
+retry: {attempts: 3}
+allow: [failed]
+set: {found: "{{ steps.solve.results }}"}
+next: [{when: "steps.solve.failed > 2", to: plan}, {end: done}]
+state: SOLVING
+"""
 KINDS: dict[type[Step], str] = {
-    AskStep: "{ask: planner, prompt: 'Plan {{ goal }}.', limits: {turn_seconds: 600}, isolate: worktree}",
-    CheckStep: "{id: deploy, check: command, with: {argv: [./deploy]}, once: true}",
-    ReviewStep: "{id: ship, review: 'Ship it?'}",
-    CallStep: "{call: improve, with: {target: a.py}, isolate: {merge: none}}",
+    AskStep: """
+    ask: planner
+    with: {task: "{{ item }}"}
+    roles: [python, web]
+    prompt: "Plan {{ goal }}."
+    prompt_replaces: true
+    reply: {type: object, required: [tasks]}
+    isolate: worktree
+    """,
+    CheckStep: """
+    check: command
+    with: {argv: [./deploy]}
+    once: true
+    """,
+    ReviewStep: "review: Ship it?",
+    CallStep: """
+    call: improve
+    with: {target: a.py}
+    isolate: {merge: none}
+    """,
 }
-"""Each kind of step, with an example."""
-GROUPS: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
+"""Each kind of step, with an example of each of its own keys."""
+GROUPS: dict[str, tuple[tuple[type[BaseModel], ...], str]] = {
     "for_each": (
-        "for_each: {items: '{{ steps.plan.tasks }}', as: task, max_items: 8, concurrency: 4, allow: [failed]}",
         (ForEach,),
+        """
+        items: "{{ steps.plan.tasks }}"
+        as: task
+        concurrency: 4
+        max_items: 8
+        needs: "{{ task.after }}"
+        until: results[0].good
+        on_failure: cancel
+        allow: [failed]
+        """,
     ),
-    "isolate": ("isolate: {merge: none}", (Isolate,)),
-    "limits": ("limits: {seconds: 600, visits: 5}", (StepLimits, TurnLimits, CallLimits)),
-    "retry": ("retry: {attempts: 3, backoff_seconds: 2}", (Retry,)),
+    "isolate": ((Isolate,), "merge: passed"),
+    "limits": (
+        (StepLimits, TurnLimits, CallLimits),
+        "seconds: 600\nvisits: 5\nturn_seconds: 300\nidle_seconds: 60\ndepth: 3",
+    ),
+    "retry": ((Retry,), "attempts: 3\nbackoff_seconds: 2"),
     "review": (
-        "review: {question: 'Ship it?', options: [now, later], after: {seconds: 3600, answer: reject}}",
         (Review,),
+        """
+        question: Ship it?
+        show: "{{ steps.judge.summary }}"
+        options: [now, later]
+        fields: {version: {type: string}}
+        after: {seconds: 3600, answer: reject}
+        """,
     ),
-    "after": ("after: {seconds: 3600, answer: reject}", (AfterSeconds,)),
-    "next": ("next: [{when: 'steps.plan.visits > 2', end: gave_up, exit: 1}, {to: plan}]", (RouteSpec,)),
+    "after": ((AfterSeconds,), "seconds: 3600\nanswer: reject"),
+    "next": (
+        (RouteSpec,),
+        """
+        when: steps.plan.visits > 2
+        to: plan
+        end: gave_up
+        exit: 1
+        reason: "{{ steps.plan.comment }}"
+        suggest: fork RUN --from plan
+        """,
+    ),
 }
-"""The keys that are groups: an example, and what they can have."""
+"""The keys of a step that are groups: what they can have, and an example of each."""
 VERDICTS = """
 A step can fail (it could not do its work), or its result can be bad (tests fail, a person rejects).
 
@@ -121,7 +221,13 @@ List a model that costs you nothing, such as a local one, with prices of 0.
 SHIPPED_PRICES = """
 The shipped list is dated {date}. {source}
 """
-INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
+ABOUT = {
+    "inputs": "`max_iterations: 5` is short for a default and its type, `question:` for a required text.",
+    "limits": "`turn_seconds` and `idle_seconds` belong to an `ask`, `depth` to a `call`.",
+    "result": RESULT,
+    "workspace": WORKSPACE,
+}
+"""What is said before the keys of a group."""
 
 
 def roles() -> str:
@@ -143,30 +249,22 @@ def flows() -> str:
     """The keys of a flow and of its steps."""
     return page(
         "Flow and step keys",
-        *("## Flow keys", FLOWS, keys(FlowFile)),
-        *("### `inputs`", INPUTS, keys(InputSpec)),
-        *("### `goal`", keys(GoalSpec)),
-        *("### `workspace`", WORKSPACE, keys(WorkspaceNeeds)),
-        *("### `states`", keys(FlowStates)),
-        *("### `result`", RESULT, keys(ResultSpec)),
-        *("## Step keys", STEPS, "### Every step", keys(Step)),
-        *(part for kind, example in KINDS.items() for part in _of_kind(kind, example)),
-        *(part for group in GROUPS for part in _of_group(group)),
+        *("## Flow keys", FLOWS, key_lines(FLOW, FlowFile)),
+        *(part for name, (group, example) in FLOW_GROUPS.items() for part in _of_group(name, example, group)),
+        *("## Step keys", STEPS, "### Every step", key_lines(STEP, Step)),
+        *(
+            part
+            for kind, example in KINDS.items()
+            for part in (f"### `{kind.kind}`", key_lines(example, kind, without=Step.model_fields))
+        ),
+        *(part for name, (groups, example) in GROUPS.items() for part in _of_group(name, example, *groups)),
         *("## What a bad result or a failure does", VERDICTS),
         *("## What templates see", SEEN),
     )
 
 
-def _of_kind(kind: type[Step], example: str) -> tuple[str, ...]:
-    own = keys(kind, without=Step.model_fields)
-    return f"### `{kind.kind}`", f"```yaml\n{example}\n```", own
-
-
-def _of_group(name: str) -> tuple[str, ...]:
-    example, models = GROUPS[name]
-    first, *others = models
-    tables = (keys(first), *(keys(each, without=first.model_fields) for each in others))
-    return f"### Keys of `{name}`", f"```yaml\n{example}\n```", *tables
+def _of_group(name: str, example: str, *kinds: type[BaseModel]) -> tuple[str, ...]:
+    return f"### Keys of `{name}`", ABOUT.get(name, ""), key_lines(example, *kinds)
 
 
 def goal_file() -> str:
