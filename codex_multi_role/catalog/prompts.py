@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict
+from pydantic import AfterValidator, ConfigDict, Field
 
-from codex_multi_role.catalog.definition import Definition, closed_properties
+from codex_multi_role.catalog.definition import Definition, Nested, closed_properties, optional
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
@@ -53,35 +53,32 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return "".join([*parts, text[position:]])
 
 
-class _Holding:
+def _holding(placeholder: str) -> AfterValidator:
     """Requires the placeholder of a section, which shows nothing without it; a blank text omits the section."""
 
-    def __init__(self, placeholder: str) -> None:
-        self._placeholder = placeholder
-
-    def __call__(self, text: str) -> str:
-        if text.strip() and self._placeholder not in text:
-            raise ValueError(f"must hold {self._placeholder}")
+    def check(text: str) -> str:
+        if text.strip() and placeholder not in text:
+            raise ValueError(f"must hold {placeholder}")
         return text
+
+    return AfterValidator(check)
 
 
 class CapabilityRules(Definition):
-    """What a role reads about its ``prompt_flags``, skills, tools and fields, one line each.
+    """What a role reads about its ``prompt_flags``, skills, tools and fields, one line each."""
 
-    ``skills`` contains ``{skills}``, ``own_tools`` contains ``{tools}``. ``file_suggestions`` and ``analysis`` are only
-    for roles whose answers have the fields ``files`` and ``analysis_md``.
-    """
-
-    tools_allowed: str = ""
-    tools_forbidden: str = ""
-    files_read_and_write: str = ""
-    files_read_only: str = ""
-    files_write_only: str = ""
-    files_forbidden: str = ""
-    file_suggestions: str = ""
-    skills: Annotated[str, AfterValidator(_Holding("{skills}"))] = ""
-    own_tools: Annotated[str, AfterValidator(_Holding("{tools}"))] = ""
-    analysis: str = ""
+    tools_allowed: str = Field(default="", description="For a role with `allow_tools`.")
+    tools_forbidden: str = Field(default="", description="For a role without `allow_tools`.")
+    files_read_and_write: str = Field(default="", description="For a role with `allow_read` and `allow_write`.")
+    files_read_only: str = Field(default="", description="For a role with `allow_read` alone.")
+    files_write_only: str = Field(default="", description="For a role with `allow_write` alone.")
+    files_forbidden: str = Field(default="", description="For a role without `allow_read` and `allow_write`.")
+    file_suggestions: str = Field(
+        default="", description="For a role with `allow_file_suggestions`, unless its schema forbids `files`."
+    )
+    skills: Annotated[str, _holding("{skills}")] = Field(default="", description="Its skills: `{skills}`.")
+    own_tools: Annotated[str, _holding("{tools}")] = Field(default="", description="Its `tools`: `{tools}`.")
+    analysis: str = Field(default="", description="For a role whose described answer has the field `analysis_md`.")
 
     def lines(self, role: RoleSpec) -> list[str]:
         """The rules that apply to ``role``. Codex loads a skill when the prompt contains its name as ``$name``."""
@@ -123,24 +120,42 @@ class GeneralPrompts(Definition):
     The texts for ``{problem}`` and ``{needed}`` are English, so a catalog in another language may leave them out.
     """
 
-    role_header: str = ""
-    goal_section: Annotated[str, AfterValidator(_Holding("{goal}"))] = ""
-    task_section: Annotated[str, AfterValidator(_Holding("{task}"))] = ""
-    earlier_section: Annotated[str, AfterValidator(_Holding("{earlier}"))] = ""
-    input_section: Annotated[str, AfterValidator(_Holding("{input}"))] = ""
-    tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
-    rules_header: str = ""
-    capability_rules: CapabilityRules = CapabilityRules()
-    analysis_rules: str = ""
-    task_again_section: Annotated[str, AfterValidator(_Holding("{task}"))] = ""
-    json_contract: str = ""
-    refusal_rule: str = ""
-    schema_section: Annotated[str, AfterValidator(_Holding("{schema}"))] = ""
-    needed_section: Annotated[str, AfterValidator(_Holding("{needed}"))] = ""
-    known_section: str = ""
-    continue_section: str = ""
-    repair_section: str = ""
-    long_prompt_section: Annotated[str, AfterValidator(_Holding("{file}"))] = ""
+    role_header: str = Field(default="", description="The first line of every prompt.")
+    goal_section: Annotated[str, _holding("{goal}")] = Field(default="", description="The goal: `{goal}`.")
+    task_section: Annotated[str, _holding("{task}")] = Field(
+        default="", description="The `prompt` of the step: `{task}`."
+    )
+    earlier_section: Annotated[str, _holding("{earlier}")] = Field(
+        default="", description="The role's last handoffs, in a new conversation: `{earlier}`."
+    )
+    input_section: Annotated[str, _holding("{input}")] = Field(
+        default="", description="The handoff that it gets: `{input}`."
+    )
+    tests_section: Annotated[str, _holding("{tests}")] = Field(
+        default="", description="The latest test result: `{tests}`."
+    )
+    rules_header: str = Field(default="", description="The line above the rules.")
+    capability_rules: Nested[CapabilityRules] = optional(CapabilityRules(), "What a role may do, a line each.")
+    analysis_rules: str = Field(default="", description="Rules for every role: lines that begin with `-`.")
+    task_again_section: Annotated[str, _holding("{task}")] = Field(
+        default="", description="The beginning of a task that is far above: `{task}`."
+    )
+    json_contract: str = Field(default="", description="That the answer is one JSON object.")
+    refusal_rule: str = Field(default="", description="How a role says that it cannot do its task.")
+    schema_section: Annotated[str, _holding("{schema}")] = Field(
+        default="", description="The answer of a role without a hint: `{schema}`."
+    )
+    needed_section: Annotated[str, _holding("{needed}")] = Field(
+        default="", description="What later steps read of the answer: `{needed}`."
+    )
+    known_section: str = Field(
+        default="", description="Instead of what a conversation still knows; if blank, that is repeated."
+    )
+    continue_section: str = Field(default="", description="To a role that stopped before its work was done.")
+    repair_section: str = Field(default="", description="To a role whose answer could not be used: `{problem}`.")
+    long_prompt_section: Annotated[str, _holding("{file}")] = Field(
+        default="", description="Where the rest of a prompt is that is too long to send: `{file}`."
+    )
 
 
 class _ShippedCatalog(Definition):

@@ -63,15 +63,12 @@ class _OneOf(Definition):
 class Usage(Definition):
     """Tokens of one model request, absolute; negative ones simulate a fault that some providers have."""
 
-    input_tokens: Annotated[int, WHOLE_NUMBER]
-    output_tokens: Annotated[int, WHOLE_NUMBER]
+    input_tokens: Annotated[int, WHOLE_NUMBER] = Field(description="Tokens of the prompt.")
+    output_tokens: Annotated[int, WHOLE_NUMBER] = Field(description="Tokens of the answer.")
 
 
 class Fault(_OneOf):
-    """A simulated failure. ``code`` without ``status`` fails the stream, with it the HTTP request.
-
-    ``after_events`` counts the stream events sent before a drop or a stall; 0 sends nothing, not even a status line.
-    """
+    """A simulated failure. ``code`` without ``status`` fails the stream, with it the HTTP request."""
 
     alternatives: ClassVar[Alternatives] = {
         "status": {"code", "message", "headers", "body"},
@@ -82,16 +79,22 @@ class Fault(_OneOf):
         "empty": set(),
     }
 
-    status: Annotated[int, Field(ge=400, le=599), WHOLE_NUMBER] | None = None
-    code: str | None = None
-    message: str = "this fault was requested by the playbook"
-    headers: dict[str, str] = Field(default_factory=dict)
-    body: JsonValue = None
-    drop: Literal[True] | None = None
-    stall_seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT_SECONDS), NUMBER] | None = None
-    after_events: Annotated[int, Field(ge=0), WHOLE_NUMBER] = 3
-    garbage: str | None = None
-    empty: Literal[True] | None = None
+    status: Annotated[int, Field(ge=400, le=599), WHOLE_NUMBER] | None = Field(
+        default=None, description="The HTTP status with which the request fails."
+    )
+    code: str | None = Field(default=None, description="The provider's name of the error.")
+    message: str = Field(default="this fault was requested by the playbook", description="What the error says.")
+    headers: dict[str, str] = Field(default_factory=dict, description="HTTP headers of the response.")
+    body: JsonValue = Field(default=None, description="The body of the response, instead of one with `message`.")
+    drop: Literal[True] | None = Field(default=None, description="The connection ends.")
+    stall_seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT_SECONDS), NUMBER] | None = Field(
+        default=None, description="How long the connection stays open and silent."
+    )
+    after_events: Annotated[int, Field(ge=0), WHOLE_NUMBER] = Field(
+        default=3, description="Events of the answer before that; with 0, not even a status line."
+    )
+    garbage: str | None = Field(default=None, description="What is sent instead of events.")
+    empty: Literal[True] | None = Field(default=None, description="The answer has no message.")
 
     @property
     def breaks_connection(self) -> bool:
@@ -100,10 +103,7 @@ class Fault(_OneOf):
 
 
 class ScriptedStep(_OneOf):
-    """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates.
-
-    ``web_search``: the queries of the model's own web searches before its answer.
-    """
+    """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates."""
 
     alternatives: ClassVar[Alternatives] = {
         "json": {"web_search", "delay_seconds", "deltas", "usage"},
@@ -114,23 +114,31 @@ class ScriptedStep(_OneOf):
         "choose": set(),
     }
 
-    payload: JsonValue = Field(default=None, alias="json")
-    text: str = ""
-    call: str = Field(default="", min_length=1)
-    arguments: dict[str, JsonValue] | str = Field(default_factory=dict)
-    patch: str = ""
-    fault: Fault | None = None
-    choose: list[Choice] = Field(default_factory=list, min_length=1)
-    web_search: list[str] = Field(default_factory=list)
-    delay_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS), NUMBER] = 0.0
-    deltas: Annotated[int, Field(ge=0, le=MOST_DELTAS), WHOLE_NUMBER] | None = None
-    usage: Usage | None = None
+    payload: JsonValue = Field(default=None, alias="json", description="It answers with this object.")
+    text: str = Field(default="", description="It answers with this text.")
+    call: str = Field(default="", min_length=1, description="It calls the tool of this name.")
+    arguments: dict[str, JsonValue] | str = Field(default_factory=dict, description="The arguments of `call`.")
+    patch: str = Field(default="", description="It changes files: from `*** Begin Patch` to `*** End Patch`.")
+    fault: Fault | None = Field(default=None, description="It fails.")
+    choose: list[Choice] = Field(
+        default_factory=list, min_length=1, description="It does the first of these whose `when` is true."
+    )
+    web_search: list[str] = Field(
+        default_factory=list, description="The queries of the model's own web searches before its answer."
+    )
+    delay_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS), NUMBER] = Field(
+        default=0.0, description="How long it takes."
+    )
+    deltas: Annotated[int, Field(ge=0, le=MOST_DELTAS), WHOLE_NUMBER] | None = Field(
+        default=None, description="In how many pieces the answer is streamed."
+    )
+    usage: Usage | None = Field(default=None, description="Its tokens, instead of an estimate.")
 
 
 class Choice(ScriptedStep):
     """A step that is played if the expression ``when`` is true, or if it has none."""
 
-    when: str = "true"
+    when: str = Field(default="true", description="A condition; without one it is always played.")
 
 
 class ScriptedTurn(ScriptedStep):
@@ -138,7 +146,9 @@ class ScriptedTurn(ScriptedStep):
 
     alternatives: ClassVar[Alternatives] = {**ScriptedStep.alternatives, "steps": set()}
 
-    steps: list[ScriptedStep] = Field(default_factory=list, min_length=1)
+    steps: list[ScriptedStep] = Field(
+        default_factory=list, min_length=1, description="What it does in one turn, in this order."
+    )
 
     def step(self, index: int) -> ScriptedStep:
         steps = self.steps or [self]
@@ -152,7 +162,11 @@ class ScriptedAnswer(ScriptedTurn):
 
     alternatives: ClassVar[Alternatives] = {**ScriptedTurn.alternatives, "attempts": set()}
 
-    attempts: list[ScriptedTurn] = Field(default_factory=list, min_length=1)
+    attempts: list[ScriptedTurn] = Field(
+        default_factory=list,
+        min_length=1,
+        description="What it does at each try of the prompt; the last one is repeated.",
+    )
 
     def turn(self, attempt: int) -> ScriptedTurn:
         return self.attempts[min(attempt, len(self.attempts)) - 1] if self.attempts else self
@@ -161,7 +175,9 @@ class ScriptedAnswer(ScriptedTurn):
 class ScriptedVisit(ScriptedAnswer):
     """A role's answer at one visit, and its answers to the repair turns that follow it."""
 
-    repairs: list[ScriptedAnswer] = Field(default_factory=list)
+    repairs: list[ScriptedAnswer] = Field(
+        default_factory=list, description="The answers to the repair turns of the visit."
+    )
 
     def answer(self, repair: int) -> ScriptedAnswer:
         if repair > len(self.repairs):
@@ -170,18 +186,24 @@ class ScriptedVisit(ScriptedAnswer):
 
 
 class Playbook(Definition):
-    """A script for the embedded model. ``goal`` and ``cycles`` are suggestions for the command line.
+    """A script for the embedded model.
 
     ``source`` is the file it was loaded from, ``text`` what that file contained.
     """
 
-    name: str = Field(min_length=1)
-    description: str = ""
-    goal: str | None = Field(default=None, min_length=1)
-    cycles: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = None
-    roles: dict[str, list[ScriptedVisit]] = Field(default_factory=dict)
-    repeat_last: StrictBool = False
-    default: ScriptedVisit | None = None
+    name: str = Field(min_length=1, description="Its name, wherever the run is shown.")
+    description: str = Field(default="", description="What it plays.")
+    goal: str | None = Field(default=None, min_length=1, description="The goal of a run that is given none.")
+    cycles: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
+        default=None, description="The cycles of a run that is given none."
+    )
+    roles: dict[str, list[ScriptedVisit]] = Field(
+        default_factory=dict, description="For each role an entry per visit: the first time it is asked, the second, …"
+    )
+    repeat_last: StrictBool = Field(
+        default=False, description="The last entry of a role is repeated; otherwise further turns fail."
+    )
+    default: ScriptedVisit | None = Field(default=None, description="The entry of every role that is not listed.")
 
     _source: Path = PrivateAttr(default=Path())
     _text: str = PrivateAttr(default="")

@@ -130,6 +130,17 @@ def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
                 assert validator.is_valid(tried), (name, tried)
 
 
+@pytest.mark.parametrize("kind", [*MODELS, "settings", OF_EXTENSION])
+def test_every_key_is_described(kind: str) -> None:
+    """Editors show the text beside the key; events are for programs, and have a page."""
+    whole = schema_of(kind)
+    written = {kind: whole, **whole.get("$defs", {})}
+    objects = {name: each if "properties" in each else each.get("anyOf", [{}])[0] for name, each in written.items()}
+    keys = [(name, key, each) for name, one in objects.items() for key, each in one.get("properties", {}).items()]
+    assert keys
+    assert [f"{name}.{key}" for name, key, each in keys if not each.get("description")] == []
+
+
 def _models(annotation: Any, found: dict[str, type[BaseModel]]) -> dict[str, type[BaseModel]]:
     """``found``, with those within ``annotation``, by name."""
     inner = [*get_args(annotation)]
