@@ -300,7 +300,10 @@ class RunContents:
         stop_run(RunFolder(self.folder))
 
     def pause(self) -> None:
-        """Let the run park once the turns at work have ended; `resume` continues it. Raises `UsageError`."""
+        """Let the run park once the turns at work have ended, if it is not parked; `resume` continues it.
+
+        Raises `UsageError` if nobody works on it.
+        """
         pause_run(RunFolder(self.folder))
 
 

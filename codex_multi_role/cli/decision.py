@@ -182,16 +182,19 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 def pause(run: str, runs_dir: Path, quiet: bool) -> None:
     """Park RUN (default: the latest run) once the turns at work have ended. `resume` continues it.
 
-    Does not wait for that; `watch` shows it. A run elsewhere that nobody works on yet is not paused: `cancel` it.
+    Does not wait for that; `watch` shows it. A run that is parked already stays as it is. A run elsewhere that nobody
+    works on yet is not paused: `cancel` it.
 
     \b
     Examples:
       codex-multi-role pause
     """
-    folder = find_either(run, runs_dir)
-    folder.pause() if not isinstance(folder, RunFolder) else pause_run(folder)
+    found = find_either(run, runs_dir)
+    parks = pause_run(found) if isinstance(found, RunFolder) else found.pause()
     if not quiet:
-        say(f"{folder.run_id}: it parks once the turns at work have ended.")
+        record = (found if isinstance(found, RunFolder) else found.folder()).record()
+        already = f"{outcome_in_words(str(record['outcome']))}: it is parked already."
+        say(f"{found.run_id}: {'it parks once the turns at work have ended.' if parks else already}")
 
 
 def _decide(

@@ -37,8 +37,8 @@ class RemoteRun(Protocol):
     def cancel(self) -> None:
         """Stop the run; it can be resumed. Raises `RunBusy` if it does not stop."""
 
-    def pause(self) -> None:
-        """Park the run once the turns at work have ended."""
+    def pause(self) -> bool:
+        """Park the run once the turns at work have ended; False if it is parked already."""
 
     def cancel_task(self, task: str, comment: str) -> str:
         """Cancel one task; return its unit."""

@@ -186,9 +186,18 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
     raise RunBusy(f"process {pid} is still working on run {folder.run_id}", f"`kill -9 {pid}`, then resume it.")
 
 
-def pause_run(folder: RunFolder) -> None:
-    """Request that the run parks once the turns at work have ended. Raises `UsageError` and `StorageError`."""
-    request_stop(folder, pauses=True)
+def pause_run(folder: RunFolder) -> bool:
+    """Request that the run parks once the turns at work have ended; False if it is parked already.
+
+    Raises `UsageError` and `StorageError`.
+    """
+    try:
+        request_stop(folder, pauses=True)
+    except UsageError:
+        if folder.record().get("status") != RunStatus.PARKED:
+            raise
+        return False
+    return True
 
 
 def request_stop(folder: RunFolder, *, pauses: bool = False) -> tuple[StopRequests, StopRequest]:

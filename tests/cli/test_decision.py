@@ -134,6 +134,12 @@ def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[st
     assert words in done.stderr
 
 
+def test_run_that_waits_for_a_person_is_paused_already(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", status="parked", outcome="waiting_for_review", exit_code=4)
+    done = console("pause", "first", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "first: Waiting for a person: it is parked already.\n")
+
+
 @pytest.mark.long
 def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) -> None:
     """This needs the flag --await-answers. No short test answers a run that waits in a process of its own."""

@@ -86,11 +86,17 @@ def cancel_shared(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bo
     raise RunBusy(f"run {run.run_id} changes its state again and again", "Try again.")
 
 
-def pause_shared(shared: SharedRuns, run: QueuedRun) -> None:
-    """Let the run park once the turns at work have ended. Raises `UsageError` if no worker works on it."""
+def pause_shared(shared: SharedRuns, run: QueuedRun) -> bool:
+    """Let the run park once the turns at work have ended; False if it is parked already.
+
+    Raises `UsageError` if no worker works on it.
+    """
+    if run.state is RunState.PARKED:
+        return False
     if run.state is not RunState.RUNNING:
         raise UsageError(f"run {run.run_id} is not running (state: {run.state.value}); nothing to pause")
     send_pause(shared.database, run.run_id)
+    return True
 
 
 def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool]) -> None:

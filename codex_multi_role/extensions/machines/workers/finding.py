@@ -94,10 +94,10 @@ class RunOnWorkers:
 
         cancel_shared(self.shared, self.run)
 
-    def pause(self) -> None:
+    def pause(self) -> bool:
         from codex_multi_role.extensions.machines.workers.deciding import pause_shared  # as above
 
-        pause_shared(self.shared, self.run)
+        return pause_shared(self.shared, self.run)
 
     def cancel_task(self, task: str, comment: str) -> str:
         from codex_multi_role.extensions.machines.workers.deciding import cancel_shared_task  # as above

@@ -100,9 +100,17 @@ def test_process_of_a_running_run_is_asked_to_stop(
     on_workers.claim("first")
     with pytest.raises(RunBusy, match="the worker anna has not stopped run first yet"):
         cancel_shared(on_workers.shared, on_workers.row("first"))
-    pause_shared(on_workers.shared, on_workers.row("first"))
+    assert pause_shared(on_workers.shared, on_workers.row("first"))
     assert receive(on_workers.database, asking) == {"stop", "pause"}
     assert receive(on_workers.database, asking) == set()
+
+
+@pytest.mark.usefixtures("asking")
+def test_parked_run_is_not_paused_again(on_workers: RunsWithoutWorkers) -> None:
+    assert not pause_shared(on_workers.shared, on_workers.row("first"))
+    on_workers.submit("second")
+    with pytest.raises(UsageError, match=r"second is not running \(state: waiting\); nothing to pause"):
+        pause_shared(on_workers.shared, on_workers.row("second"))
 
 
 @pytest.mark.usefixtures("asking")
