@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from codex_multi_role.api.python_team import Team
 from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, Run
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from codex_multi_role.option_keywords import RunKeywords
 
 LOOK_SECONDS = 0.1
+GivenP = ParamSpec("GivenP")
+DoneT = TypeVar("DoneT")
 
 
 class RunHandle:
@@ -101,12 +103,15 @@ def _work(call: Callable[[], ReportedRun], started: Future[Path], ended: Future[
             started.set_exception(error)
 
 
+def _on_thread(work: Callable[GivenP, DoneT]) -> Callable[GivenP, Coroutine[Any, Any, DoneT]]:
+    return lambda *args, **keywords: asyncio.to_thread(work, *args, **keywords)
+
+
 class AsyncRunHandle:
-    """The same for asyncio: nothing here keeps the event loop waiting."""
+    """The same for asyncio: nothing here keeps the event loop waiting. ``answer``: as `Run.answer`, awaited."""
 
     def __init__(self, handle: RunHandle) -> None:
-        self._handle = handle
-        self.answer = partial(asyncio.to_thread, handle.answer)
+        self._handle, self.answer = handle, _on_thread(handle.answer)
 
     @property
     def id(self) -> str:

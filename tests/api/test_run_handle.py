@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import RunStatus, UsageError, events, load_run, start, start_async
+from codex_multi_role import Question, RunStatus, UsageError, events, load_run, start, start_async
 from codex_multi_role.host.processes import Family
 from tests.support.console import DEADLINE_SECONDS
 from tests.support.processes import wait_for
@@ -59,6 +59,22 @@ def test_question_is_answered_by_the_handle(tmp_path: Path) -> None:
         if isinstance(event, events.ReviewAsked):
             handle.answer(approved=True, comment="good")
     assert handle.wait(DEADLINE_SECONDS).outcome == "shipped"
+
+
+def test_question_is_answered_while_the_event_loop_goes_on(tmp_path: Path) -> None:
+    keywords = options(tmp_path, say("it"))
+    reviewed(tmp_path)
+
+    async def main() -> tuple[Question, str]:
+        async with start_async("reach it", ask_person=until_over, flow="own", **keywords) as run:
+            async for event in run.events():
+                if isinstance(event, events.ReviewAsked):
+                    answered = await run.answer(approved=True, comment="good", question=event.key)
+            return answered, (await run.wait()).outcome
+
+    answered, outcome = asyncio.run(main())
+    assert answered.answer is not None
+    assert (answered.answer.comment, outcome) == ("good", "shipped")
 
 
 def test_what_is_wrong_before_the_run_is_raised(tmp_path: Path) -> None:
