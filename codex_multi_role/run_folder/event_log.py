@@ -21,7 +21,8 @@ from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.reading.registry import Registry
-from codex_multi_role.run_folder.events import ADDED, AddedEvent, Record, RunEvent, UnknownEvent, Warning
+from codex_multi_role.run_folder import events
+from codex_multi_role.run_folder.events import ADDED, AddedEvent, Record, RunEvent, TurnEvent, UnknownEvent, Warning
 
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""
@@ -31,7 +32,9 @@ TYPE_FIRST = b'{"type": "'
 
 Subscriber = Callable[[Record], None]
 Keeper = Callable[[Sequence[Record]], None]
-TYPES = {each.type: each for each in RunEvent.__subclasses__() if each not in (AddedEvent, UnknownEvent)}
+_BASES = (RunEvent, AddedEvent, TurnEvent, UnknownEvent)
+_EVENTS = (each for each in vars(events).values() if isinstance(each, type) and issubclass(each, RunEvent))
+TYPES = {each.type: each for each in _EVENTS if each not in _BASES}
 OF_EXTENSIONS: Registry[type[AddedEvent]] = Registry("event", "codex_multi_role.events", {})
 
 

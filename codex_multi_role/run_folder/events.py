@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 Record = dict[str, Any]
 ADDED = "added."
@@ -20,6 +20,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class RunEvent:
     """Base of all run events. ``type``: the class's name in snake case. ``at``: the time; empty until it is recorded.
@@ -33,6 +34,8 @@ class RunEvent:
     def __init_subclass__(cls) -> None:
         letters = (f"_{letter.lower()}" if letter.isupper() else letter for letter in cls.__name__)
         cls.type = "".join(letters).lstrip("_")
+        if cls.__module__ == __name__:  # others are decorated where they are
+            dataclass(frozen=True)(cls)
 
     def as_record(self) -> Record:
         """The JSON object of one line: ``type`` and ``at`` first."""
@@ -41,7 +44,6 @@ class RunEvent:
         return record
 
 
-@dataclass(frozen=True)
 class AddedEvent(RunEvent):
     """Base of an event that an extension publishes, a frozen dataclass like those below.
 
@@ -61,12 +63,17 @@ class AddedEvent(RunEvent):
         return {}
 
 
-@dataclass(frozen=True)
+class TurnEvent(RunEvent):
+    """Base of the events of a turn. ``role``: the process that has it; ``turn``: its number there."""
+
+    role: str
+    turn: int
+
+
 class UnknownEvent(RunEvent):
     """An event that this version cannot read; viewers ignore it. ``at`` is empty if not even that can be read."""
 
 
-@dataclass(frozen=True)
 class RunStarted(RunEvent):
     """A session starts. ``steps``: the flow's, in order. ``limits``: of turns, tokens, seconds and cost, as far as set.
 
@@ -93,21 +100,18 @@ class RunStarted(RunEvent):
     python: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
 class RunForked(RunEvent):
     """A fork's first session starts. ``message``: from where, and with which workspace, in words."""
 
     message: str
 
 
-@dataclass(frozen=True)
 class ProcessesStarting(RunEvent):
     """The session starts a Codex process for each of these roles at once; the others start when they are needed."""
 
     roles: list[str]
 
 
-@dataclass(frozen=True)
 class RoleStarted(RunEvent):
     """A Codex process is ready for its first turn."""
 
@@ -118,7 +122,6 @@ class RoleStarted(RunEvent):
     resumed: bool
 
 
-@dataclass(frozen=True)
 class StepStarted(RunEvent):
     """A visit of a step starts.
 
@@ -134,7 +137,6 @@ class StepStarted(RunEvent):
     title: str = ""
 
 
-@dataclass(frozen=True)
 class StepEnded(RunEvent):
     """A visit of a step has ended. ``state`` and ``reason`` as of an item, ``bad``: why its result is bad.
 
@@ -148,12 +150,9 @@ class StepEnded(RunEvent):
     bad: str = ""
 
 
-@dataclass(frozen=True)
-class TurnStarted(RunEvent):
+class TurnStarted(TurnEvent):
     """``unit``: the key of the asking unit, empty in a team. ``worked_seconds`` as in `TurnEnded`."""
 
-    role: str
-    turn: int
     cycle: int
     attempt: int
     repair_of: int | None
@@ -164,52 +163,37 @@ class TurnStarted(RunEvent):
     worked_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class RoleActivity(RunEvent):
+class RoleActivity(TurnEvent):
     """What a role is doing during its turn, in one line."""
 
-    role: str
-    turn: int
     activity: str
 
 
-@dataclass(frozen=True)
-class UsageCounted(RunEvent):
+class UsageCounted(TurnEvent):
     """What a running turn has used so far; ``cost`` as in `TurnEnded`."""
 
-    role: str
-    turn: int
     input_tokens: int
     output_tokens: int
     cost: float | None
 
 
-@dataclass(frozen=True)
-class Approval(RunEvent):
-    role: str
-    turn: int
+class Approval(TurnEvent):
     method: str
     decision: str
     detail: str
 
 
-@dataclass(frozen=True)
-class ToolCalled(RunEvent):
+class ToolCalled(TurnEvent):
     """A role called a tool of the controller; arguments and answer are in the turn's ``tool_calls.jsonl``."""
 
-    role: str
-    turn: int
     tool: str
     success: bool
     seconds: float
 
 
-@dataclass(frozen=True)
-class McpCallEnded(RunEvent):
+class McpCallEnded(TurnEvent):
     """A call of an MCP server's tool has ended. ``arguments`` and ``result`` are shortened; the wire log has them."""
 
-    role: str
-    turn: int
     server: str
     tool: str
     arguments: str
@@ -218,19 +202,15 @@ class McpCallEnded(RunEvent):
     seconds: float
 
 
-@dataclass(frozen=True)
-class CommandEnded(RunEvent):
+class CommandEnded(TurnEvent):
     """A command that a role's Codex ran has ended; ``exit_code`` is -1 if it has none. The wire log has its output."""
 
-    role: str
-    turn: int
     command: str
     exit_code: int
     seconds: float
 
 
-@dataclass(frozen=True)
-class TurnEnded(RunEvent):
+class TurnEnded(TurnEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
@@ -241,8 +221,6 @@ class TurnEnded(RunEvent):
     with what ``turn.json`` has of the turn and the time of the killed session's last event.
     """
 
-    role: str
-    turn: int
     status: str
     outcome: str
     reason: str
@@ -255,34 +233,24 @@ class TurnEnded(RunEvent):
     reused_from: str = ""
 
 
-@dataclass(frozen=True)
-class ReplyRepaired(RunEvent):
+class ReplyRepaired(TurnEvent):
     """A damaged JSON object was repaired without asking the model again."""
 
-    role: str
-    turn: int
     how: str = "local"
 
 
-@dataclass(frozen=True)
-class FilesApplied(RunEvent):
-    role: str
-    turn: int
+class FilesApplied(TurnEvent):
     written: int
     skipped: int
     paths: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class ProtectedRestored(RunEvent):
+class ProtectedRestored(TurnEvent):
     """Files that match ``protect`` were restored after a turn, or before or after tests (``turn`` 0: by a check)."""
 
-    role: str
-    turn: int
     paths: list[str]
 
 
-@dataclass(frozen=True)
 class CopyMerged(RunEvent):
     """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts."""
 
@@ -292,7 +260,6 @@ class CopyMerged(RunEvent):
     conflicts: list[dict[str, str]]
 
 
-@dataclass(frozen=True)
 class TestsStarted(RunEvent):
     """``unit``: the key of the unit whose check runs them; empty after a turn, and at the end of the run."""
 
@@ -303,7 +270,6 @@ class TestsStarted(RunEvent):
     unit: str = ""
 
 
-@dataclass(frozen=True)
 class TestsEnded(RunEvent):
     """``failures``: the names of the first failed tests; ``messages``: what they say, as far as they say anything.
 
@@ -334,7 +300,6 @@ class TestsEnded(RunEvent):
     messages: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
 class BaselineStarted(RunEvent):
     """The tests run before the first change; ``in_copy`` as in `BaselineMeasured`.
 
@@ -345,7 +310,6 @@ class BaselineStarted(RunEvent):
     last_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
 class BaselineMeasured(RunEvent):
     """The tests as they were before the first turn. ``problem``: why nothing can be compared with them.
 
@@ -366,22 +330,17 @@ class BaselineMeasured(RunEvent):
     forbidden: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class DoneIgnored(RunEvent):
+class DoneIgnored(TurnEvent):
     """A role said DONE, which does not count; ``reason``: why, empty if the role is not allowed to finish."""
 
-    role: str
-    turn: int
     reason: str = ""
 
 
-@dataclass(frozen=True)
 class RoleRestarted(RunEvent):
     role: str
     reason: str
 
 
-@dataclass(frozen=True)
 class RolesReloaded(RunEvent):
     """Saved changes apply from each role's next turn on: the changed keys, by role.
 
@@ -392,7 +351,6 @@ class RolesReloaded(RunEvent):
     catalog_file: str
 
 
-@dataclass(frozen=True)
 class FlowsReloaded(RunEvent):
     """A resumed run uses flows that were edited since, from here on: their names.
 
@@ -403,7 +361,6 @@ class FlowsReloaded(RunEvent):
     catalog_file: str
 
 
-@dataclass(frozen=True)
 class RoleSkipped(RunEvent):
     """An optional role failed; the run continues without its handoff."""
 
@@ -411,7 +368,6 @@ class RoleSkipped(RunEvent):
     reason: str
 
 
-@dataclass(frozen=True)
 class ReviewAsked(RunEvent):
     """A person is asked; the question, with its options and fields, is in ``reviews/<key>.json``."""
 
@@ -419,7 +375,6 @@ class ReviewAsked(RunEvent):
     question: str
 
 
-@dataclass(frozen=True)
 class ReviewAnswered(RunEvent):
     """``by``: a user's name, ``--yes`` or ``time limit``. ``values``: those of the fields, by name.
 
@@ -435,7 +390,6 @@ class ReviewAnswered(RunEvent):
     comments: list[dict[str, object]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
 class FinalCheckEnded(RunEvent):
     """A check of the flow's ``finally`` has ended; ``problem``: why its result is bad, or why it could not run."""
 
@@ -444,7 +398,6 @@ class FinalCheckEnded(RunEvent):
     problem: str
 
 
-@dataclass(frozen=True)
 class StateChanged(RunEvent):
     """``unit``: the key of a fan-out's item, ``item``: its name; both empty for the run itself.
 
@@ -458,12 +411,10 @@ class StateChanged(RunEvent):
     title: str = ""
 
 
-@dataclass(frozen=True)
 class Warning(RunEvent):
     message: str
 
 
-@dataclass(frozen=True)
 class RunEnded(RunEvent):
     """``result`` as in ``run.json``, empty without one; ``workspace`` as in `StepStarted`, at the end."""
 

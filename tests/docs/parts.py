@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from codex_multi_role.checks import CHECKS, Check, check_names, find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.run_folder import events as event_module
-from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
+from codex_multi_role.run_folder.events import RunEvent, TurnEvent, UnknownEvent
 from tests.docs.markdown import code, docstring, in_words, keys, page, prose, table
 
 ABOUT_CHECKS = """
@@ -124,7 +124,7 @@ def events() -> str:
     kinds = [kind for kind in vars(event_module).values() if inspect.isclass(kind) and issubclass(kind, RunEvent)]
     parts = [ABOUT_EVENTS]
     for kind in kinds:
-        if kind not in (RunEvent, UnknownEvent):
+        if kind not in (RunEvent, TurnEvent, UnknownEvent):
             rows = [(code(field.name), code(field.type)) for field in fields(kind) if field.name != "at"]
             parts += [
                 f"## `{kind.type}`",
