@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import dropwhile
@@ -52,9 +52,14 @@ def cut_short(run: RunResources, latest: TurnFolder | None, place: int) -> TurnF
     return run.progress.earlier_turns.get(place)
 
 
-def kept_by_unfinished_attempt(first_try: TurnFolder | None) -> Json:
-    """What tools stored in a first attempt that produced no answer: its thread remembers that they did."""
-    return first_try.kept() if first_try and not first_try.result().get("recorded") else {}
+def kept_by_unfinished_attempt(first_try: TurnFolder | None, threads: Collection[str]) -> Json:
+    """What tools stored in a first attempt that produced no answer, if it was on one of these ``threads``.
+
+    Only its own thread remembers the calls; any other repeats them.
+    """
+    result = first_try.result() if first_try else {}
+    is_remembered = not result.get("recorded") and result.get("thread_id") in threads
+    return first_try.kept() if first_try and is_remembered else {}
 
 
 def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) -> str:

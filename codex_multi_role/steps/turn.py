@@ -117,7 +117,7 @@ class Attempt:
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
-        self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
+        self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short, self.client.thread.continues)}
         self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None

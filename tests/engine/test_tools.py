@@ -13,7 +13,7 @@ from codex_multi_role.checks.tools.ask_user import NO_WORDS, NOBODY
 from codex_multi_role.run_folder import Answer, Question
 from tests.support.processes import interrupted
 from tests.support.reviews import answer, asked, summary, until_over
-from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, read_lines, say
+from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, fan, read_lines, say, with_flow
 from tests.support.tools import calls, install
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -158,15 +158,41 @@ def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == "The plan can be followed."
 
 
+def stopped_after_planning(folder: Path) -> TeamFolder:
+    """A run that was stopped in the second turn of a role, which has stored its plan by then."""
+    team = planning(folder, say(), {"steps": [PLAN, NEVER]})
+    assert interrupted(team, ("tool_called", "one"), cycles=2).exit_code == 130
+    return team
+
+
+def plays_second_turn(team: TeamFolder, entry: Record) -> str:
+    """Write the playbook with another second turn; returns its path."""
+    team.plays["one"] = [say(), entry]
+    team.write_plays()
+    return str(team.playbook)
+
+
 @pytest.mark.extensions
 def test_what_a_tool_kept_survives_a_stop_in_the_same_turn(tmp_path: Path) -> None:
     """The thread remembers that the plan was written, so it is not written again."""
-    team = planning(tmp_path, {"steps": [PLAN, NEVER]})
-    assert interrupted(team, ("tool_called", "one")).exit_code == 130
-    team.plays["one"] = [say()]
-    team.write_plays()
-    team.resume(playbook=str(team.playbook))
+    team = stopped_after_planning(tmp_path)
+    team.resume(playbook=plays_second_turn(team, say()))
+    assert len({turn["thread_id"] for turn in turn_records(team)}) == 1
     assert planned(team) == ["T1"]
+
+
+@pytest.mark.extensions
+def test_what_a_tool_kept_is_dropped_with_its_thread(tmp_path: Path) -> None:
+    """An item starts a new thread, which calls the tool again: what it stored first must not count twice."""
+    calculation: Record = {"call": "calculator", "arguments": {"expression": "2 * 21"}}
+    team = TeamFolder(tmp_path, {"solver": {"tools": ["calculator"]}}, {"solver": [{"steps": [calculation, NEVER]}]})
+    with_flow(team, {"steps": [fan(["x"])]})
+    assert interrupted(team, ("tool_called", "solver"), flow="own").exit_code == 130
+    team.plays["solver"] = [{"steps": [calculation, say()]}]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+    state = json.loads((team.runs / "latest/controller_state.json").read_text())
+    assert state["latest_json_by_role"]["solver"]["calculations"] == ["2 * 21 = 42"]
 
 
 def stepping(folder: Path, *entries: Record, **role: object) -> TeamFolder:
