@@ -166,6 +166,8 @@ class Attempt:
         asked = texts.when_known if known else texts.when_forgotten if self.forgot else texts.prompt
         self.sent = prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
+        if self.kept != self.asked.kept:
+            self.folder.write_kept(self.kept)  # for a third attempt, if this one calls no tool
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
 

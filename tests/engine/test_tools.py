@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
+from codex_multi_role import resume
 from codex_multi_role.checks.tools.ask_user import NO_WORDS, NOBODY
 from codex_multi_role.run_folder import Answer, Question
-from tests.support.processes import interrupted
+from tests.support.processes import interrupted, interrupting
 from tests.support.reviews import answer, asked, summary, until_over
 from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, fan, read_lines, say, with_flow
 from tests.support.tools import calls, install
@@ -178,6 +179,16 @@ def test_what_a_tool_kept_survives_a_stop_in_the_same_turn(tmp_path: Path) -> No
     team = stopped_after_planning(tmp_path)
     team.resume(playbook=plays_second_turn(team, say()))
     assert len({turn["thread_id"] for turn in turn_records(team)}) == 1
+    assert planned(team) == ["T1"]
+
+
+@pytest.mark.extensions
+def test_what_a_tool_kept_survives_two_stops_in_the_same_turn(tmp_path: Path) -> None:
+    """The second attempt calls no tool, but the thread still remembers the calls of the first."""
+    team = stopped_after_planning(tmp_path)
+    again, stop = plays_second_turn(team, NEVER), interrupting(("turn_started", "one"))
+    assert resume("latest", runs_dir=team.runs, on_event=stop, playbook=again).exit_code == 130
+    team.resume(playbook=plays_second_turn(team, say()))
     assert planned(team) == ["T1"]
 
 

@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 from codex_multi_role import RunReport, run
+from codex_multi_role.lifecycle.session import OnEvent
 from tests.support.teams import Record, TeamFolder
 
 FREE = {"sandbox": "danger-full-access"}
@@ -45,6 +46,11 @@ def interrupted(
     team: TeamFolder, until: tuple[str, str | None], number: int = signal.SIGINT, **options: object
 ) -> RunReport:
     """A run in this process that gets the signal ``number`` at the event ``until`` (type, role), once."""
+    return run(team.options(**options), interrupting(until, number))
+
+
+def interrupting(until: tuple[str, str | None], number: int = signal.SIGINT) -> OnEvent:
+    """Send this process the signal ``number`` at the event ``until`` (type, role), once."""
     told: list[Record] = []
 
     def on_event(event: Record) -> None:
@@ -52,7 +58,7 @@ def interrupted(
             told.append(event)
             os.kill(os.getpid(), number)
 
-    return run(team.options(**options), on_event)
+    return on_event
 
 
 @contextmanager
