@@ -11,11 +11,7 @@ from pydantic import Field
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python
-from codex_multi_role.extensions.measuring.suite import Repeated, Suite, repeat
-
-END_SECONDS = 10.0
-"""Time to end the last tests and remove the copies, after the deadline."""
-
+from codex_multi_role.extensions.measuring.suite import END_SECONDS, Repeated, Suite, own_and, repeat
 
 Status = Literal["ok", "flaky", "timed out", "could not run"]
 
@@ -26,10 +22,6 @@ class FlakyOptions(CheckOptions):
     tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
     runs: int = Field(default=3, ge=2, le=10, description="a number from 2 to 10")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
-
-
-def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
 class FlakyResult(CheckResult):
@@ -53,7 +45,7 @@ class FlakyResult(CheckResult):
         return "; ".join(f"{what}: {', '.join(tests[:3])}" for what, tests in found.items() if tests)
 
 
-@declare_check(options=FlakyOptions, result=FlakyResult, max_seconds=_longest, uses_python=True)
+@declare_check(options=FlakyOptions, result=FlakyResult, max_seconds=own_and(END_SECONDS), uses_python=True)
 def find_flaky(context: CheckContext) -> FlakyResult:
     """Run the tests several times, each time in a private copy of the workspace, in the sandbox.
 
@@ -64,13 +56,13 @@ def find_flaky(context: CheckContext) -> FlakyResult:
     options = context.read_options(FlakyOptions, "flaky")
     named_path(context.workspace, "flaky", options, "tests")
     if problem := not_python(context.workspace.root, options.tests):
-        return _record(context, Repeated((), {}, (), problem), started)
+        return _record(Repeated((), {}, (), problem), started)
     with scratch_folder(context.workspace) as scratch:
         until = started + at_most_own(context.options, context.deadline_seconds)
-        return _record(context, repeat(Suite(context, [options.tests], scratch), options.runs, until), started)
+        return _record(repeat(Suite(context, [options.tests], scratch), options.runs, until), started)
 
 
-def _record(context: CheckContext, repeated: Repeated, started: float) -> FlakyResult:
+def _record(repeated: Repeated, started: float) -> FlakyResult:
     return FlakyResult(
         status=_status(repeated),
         reason=repeated.problem,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.contract import CheckContext, MaxSeconds, at_most_own
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED
 from codex_multi_role.checks.junit_report import TestCase, parse_cases, read_report
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
@@ -22,8 +22,15 @@ from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, ru
 MOST_OVERDUE = 3
 """After this many tests exceed their time limit, the rest is not run (exit code INTERRUPTED)."""
 INTERRUPTED = 2
+END_SECONDS = 10.0
+"""Time to end the last tests and remove the copies, after the deadline."""
 LIMIT_VARIABLE, OVERDUE_VARIABLE = "CODEX_MULTI_ROLE_TEST_SECONDS", "CODEX_MULTI_ROLE_TESTS_OVERDUE"
 """Environment variables that ``codex_multi_role_limits`` reads."""
+
+
+def own_and(seconds: float) -> MaxSeconds:
+    """The most that a check takes whose tests end at its own limit, and that needs ``seconds`` afterwards."""
+    return lambda options, deadline_seconds: at_most_own(options, deadline_seconds) + seconds
 
 
 @dataclass(frozen=True)

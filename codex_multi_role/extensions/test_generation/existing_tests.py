@@ -15,6 +15,7 @@ from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage_report import branch_text, listed_lines
 from codex_multi_role.extensions.measuring.coverage_run import NOT_COUNTED, REPORT_SECONDS, CoverageRun
+from codex_multi_role.extensions.measuring.suite import own_and
 from codex_multi_role.extensions.test_generation.target_facts import has_tests
 from codex_multi_role.reading.json_types import Json
 
@@ -54,11 +55,9 @@ class ExistingTestsResult(CheckResult):
     files: dict[str, ExistingCoverage]
 
 
-def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return at_most_own(options, deadline_seconds) + REPORT_SECONDS
-
-
-@declare_check(options=ExistingTestsOptions, result=ExistingTestsResult, max_seconds=_longest, uses_python=True)
+@declare_check(
+    options=ExistingTestsOptions, result=ExistingTestsResult, max_seconds=own_and(REPORT_SECONDS), uses_python=True
+)
 def measure_existing(context: CheckContext) -> ExistingTestsResult:
     """Run the project's tests once, in a private copy and in the sandbox. Raises the errors of the check coverage."""
     options = context.read_options(ExistingTestsOptions, "existing_tests")

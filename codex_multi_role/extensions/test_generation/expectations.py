@@ -152,6 +152,12 @@ def asserting(source: str, item: Json) -> list[str]:
     return exact or [name for name, checks in stating.items() if checks]
 
 
+def tests_asserting(texts: Texts, tests: Collection[str], item: Json) -> list[str]:
+    """Those of ``tests``, by pytest's names, that `asserting` finds in ``texts``."""
+    names = {path: {*asserting(text, item)} for path, text in texts.items()}
+    return [test for path in texts for test in tests if names[path].intersection(names_in(path, [test]))]
+
+
 def untested(sources: Collection[str], plan: Sequence[Json]) -> list[str]:
     """The ids of items that no test is about; of those that cannot be evaluated, that no test states."""
     found = []
@@ -164,9 +170,7 @@ def untested(sources: Collection[str], plan: Sequence[Json]) -> list[str]:
 
 def states_suspected(texts: Texts, tests: Collection[str], plan: Sequence[Json]) -> set[str]:
     """Those of ``tests`` that state what a suspected bug is about."""
-    own = [each for each in plan if is_suspected(each)]
-    found = {path: {name for item in own for name in asserting(text, item)} for path, text in texts.items()}
-    return {test for test in tests for path in texts if found[path].intersection(names_in(path, [test]))}
+    return {test for item in plan if is_suspected(item) for test in tests_asserting(texts, tests, item)}
 
 
 def contrary(source: str, plan: Sequence[Json]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from codex_multi_role.extensions.measuring.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
 from codex_multi_role.extensions.test_generation.mutants import Mutant
-from codex_multi_role.extensions.test_generation.warm_suite import ChangedText, TimeLimits, run_warm
+from codex_multi_role.extensions.test_generation.warm_suite import TimeLimits, run_warm
 
 SLOWER = 5.0
 """A mutant's tests may take this many times the original's time, because others run at the same time."""
@@ -41,9 +41,9 @@ class KillMatrix:
         return [each for each, tests in self.killers.items() if not tests and each not in self.unattributed]
 
     @property
-    def score_percent(self) -> float:
-        """Percentage of killed mutants among the judged ones; a file without mutants has nothing to miss."""
-        return round(100 * self.killed / len(self.killers), 2) if self.killers else 100.0
+    def score_percent(self) -> float | None:
+        """Percentage of killed mutants among the judged ones; None without any."""
+        return round(100 * self.killed / len(self.killers), 2) if self.killers else None
 
     def by_test(self, tests: Sequence[str]) -> dict[str, list[str]]:
         """The mutants that each of ``tests`` kills."""
@@ -68,9 +68,8 @@ class Judge:
         Those that cannot be judged from a process with loaded tests get one of their own.
         """
         matrix = KillMatrix()
-        changes = [ChangedText(each.id, each.text, each.lines) for each in mutants]
         limits = TimeLimits(self._test_seconds, self._seconds, until)
-        known = run_warm(self._suite, changes, limits, concurrency, 0 if is_whole else 1)
+        known = run_warm(self._suite, mutants, limits, concurrency, 0 if is_whole else 1)
         pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mutant")
         try:
             verdicts = list(pool.map(lambda mutant: self._killers(mutant, known.get(mutant.id), until), mutants))

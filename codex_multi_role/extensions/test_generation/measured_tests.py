@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.extensions.measuring.coverage_report import Reached
@@ -54,60 +55,52 @@ class SuiteMeasurement:
         return {
             "coverage": self.coverage,
             "mutants": len(matrix.killers),
-            "score_percent": matrix.score_percent if matrix.killers else None,
+            "score_percent": matrix.score_percent,
             "ids": list(matrix.killers),
             "survivors": matrix.survived,
             "matrix": {test: sorted(killed) for test, killed in self.kills.items()},
         }
 
 
+@dataclass(frozen=True)
 class Bench:
     """Measures test modules on ``target`` and its ``mutants``, until ``until`` on the monotonic clock."""
 
-    def __init__(
-        self,
-        context: CheckContext,
-        target: str,
-        mutants: Sequence[Mutant],
-        scratch: Path,
-        until: float,
-        concurrency: int,
-    ) -> None:
-        self._context, self._target, self._mutants = context, target, mutants
-        self._scratch, self._until, self._concurrency = scratch, until, concurrency
-        self._folders = 0
+    context: CheckContext
+    target: str
+    mutants: Sequence[Mutant]
+    scratch: Path
+    until: float
+    concurrency: int
 
     def repeat(self, files: Mapping[str, str], runs: int) -> Repeated:
         """Run the modules ``files`` that many times. Raises the errors of `Suite.run`."""
-        return repeat(Suite(self._context, list(files), self._folder(), self._target, files), runs, self._until)
+        return repeat(Suite(self.context, list(files), self._folder(), self.target, files), runs, self.until)
 
     def measure(self, files: Mapping[str, str]) -> SuiteMeasurement:
         """Run the modules under coverage.py and on every mutant. Raises the errors of `Suite.run`."""
-        run = CoverageRun(self._context, self._target, list(files), self._folder(), files, per_test=True)
-        outcome = run.outcome(max(0.0, self._until - time.monotonic()))
+        run = CoverageRun(self.context, self.target, list(files), self._folder(), files, per_test=True)
+        outcome = run.outcome(max(0.0, self.until - time.monotonic()))
         if outcome.status != "passed":
             return SuiteMeasurement(outcome.reason or f"the tests have {outcome.status}", outcome.status == "timed out")
-        suite = Suite(self._context, list(files), self._folder(), self._target, files)
-        undisturbed = repeat(suite, 1, self._until)
+        suite = Suite(self.context, list(files), self._folder(), self.target, files)
+        undisturbed = repeat(suite, 1, self.until)
         if undisturbed.problem or undisturbed.bad:
             return SuiteMeasurement(undisturbed.problem or f"{undisturbed.bad[0]} fails", undisturbed.timed_out)
-        judge = Judge(suite, self._target, undisturbed.last)
-        matrix = judge.matrix(self._mutants, self._until, self._concurrency)
+        judge = Judge(suite, self.target, undisturbed.last)
+        matrix = judge.matrix(self.mutants, self.until, self.concurrency)
         if matrix.left:
-            return SuiteMeasurement(f"{len(matrix.left)} of {len(self._mutants)} mutants were not judged", True)
+            return SuiteMeasurement(f"{len(matrix.left)} of {len(self.mutants)} mutants were not judged", True)
         kills = _by_unit(matrix.by_test(judge.tests))
         reached = {test: outcome.reached.get(test, NOTHING) for test in units(undisturbed.last.cases or {})}
         return SuiteMeasurement("", False, outcome.measured.percent, reached, kills, matrix)
 
     def described(self, ids: Collection[str]) -> list[dict[str, object]]:
         """The mutants with these ``ids``, as JSON."""
-        return [mutant.as_json() for mutant in self._mutants if mutant.id in ids]
+        return [mutant.as_json() for mutant in self.mutants if mutant.id in ids]
 
     def _folder(self) -> Path:
-        self._folders += 1
-        folder = self._scratch / f"measure{self._folders}"
-        folder.mkdir()
-        return folder
+        return Path(mkdtemp(prefix="measure", dir=self.scratch))
 
 
 def units(names: Iterable[str]) -> list[str]:

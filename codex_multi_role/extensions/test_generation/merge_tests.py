@@ -18,16 +18,16 @@ from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python, syntax_problem
-from codex_multi_role.extensions.test_generation.expectations import asserting
+from codex_multi_role.extensions.measuring.suite import END_SECONDS, own_and
+from codex_multi_role.extensions.test_generation.expectations import asserting, tests_asserting
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed
 from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN
 from codex_multi_role.extensions.test_generation.removed_tests import without
-from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, names_in, rows_in
+from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, rows_in
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, write_inside
 
-END_SECONDS = 10.0
 WRITTEN = "written.json"
 """The artifact that lists the files to write, saved before any is written."""
 
@@ -55,10 +55,6 @@ class MergeTestsOptions(CheckOptions):
     runs: int = Field(default=3, ge=1, le=10, description="a number from 1 to 10")
     concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
-
-
-def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return at_most_own(options, deadline_seconds) + 4 * REPORT_SECONDS + END_SECONDS
 
 
 class DroppedTest(ResultPart):
@@ -104,7 +100,12 @@ class MergeTestsResult(CheckResult):
     seconds: float
 
 
-@declare_check(options=MergeTestsOptions, result=MergeTestsResult, max_seconds=_longest, uses_python=True)
+@declare_check(
+    options=MergeTestsOptions,
+    result=MergeTestsResult,
+    max_seconds=own_and(4 * REPORT_SECONDS + END_SECONDS),
+    uses_python=True,
+)
 def merge_tests(context: CheckContext) -> MergeTestsResult:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
 
@@ -210,13 +211,7 @@ def _first_of_items(clean: Texts, tests: Collection[str], plan: Sequence[Json], 
     """The first test of each plan item that has none in ``kept``."""
     first = []
     for item in plan:
-        names = {path: set(asserting(text, item)) for path, text in clean.items()}
-        own = [
-            test
-            for path in clean
-            for test in _tests_in(path, tests)
-            if names[path].intersection(names_in(path, [test]))
-        ]
+        own = tests_asserting(clean, tests, item)
         first += own[:1] if not set(own) & set(kept) else []
     return first
 
@@ -226,9 +221,7 @@ def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequen
     planned = []
     for item in (each for each in plan if each["verdict"] == UNKNOWN):
         if not any(asserting(text, item) for text in clean.values()):
-            for path, text in files.items():
-                own = {*asserting(text, item)}
-                planned += [test for test in _tests_in(path, failing) if own.intersection(names_in(path, [test]))]
+            planned += tests_asserting(files, failing, item)
     return list(dict.fromkeys(planned))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +14,7 @@ from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, Res
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python
-from codex_multi_role.extensions.measuring.suite import Repeated, Suite, repeat
+from codex_multi_role.extensions.measuring.suite import END_SECONDS, Suite, own_and, repeat
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, is_installed
 
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 
 MAX_SURVIVORS = 100
-END_SECONDS = 10.0
-"""Time to end the last tests and remove the copies, after the deadline."""
-
-
 Status = Literal["ok", "no mutants", "timed out", "could not run"]
 
 
@@ -86,24 +81,7 @@ class MutationResult(CheckResult):
     seconds: float
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The data of a result. ``found`` is the number of places for a mutant in the file."""
-
-    status: Status
-    reason: str = ""
-    found: int = 0
-    mutants: Sequence[Mutant] = ()
-    matrix: KillMatrix = field(default_factory=KillMatrix)
-    tests: Sequence[str] = ()
-    flaky: Mapping[str, list[str]] = field(default_factory=dict)
-
-
-def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return at_most_own(options, deadline_seconds) + END_SECONDS
-
-
-@declare_check(options=MutationOptions, result=MutationResult, max_seconds=_longest, uses_python=True)
+@declare_check(options=MutationOptions, result=MutationResult, max_seconds=own_and(END_SECONDS), uses_python=True)
 def judge_mutants(context: CheckContext) -> MutationResult:
     """Run the tests on mutants of the target, in private copies of the workspace and in the sandbox.
 
@@ -119,17 +97,18 @@ def judge_mutants(context: CheckContext) -> MutationResult:
     named_path(context.workspace, "mutation", options, "target")
     named_paths(context.workspace, "mutation", options, "tests")
     until = started + at_most_own(context.options, context.deadline_seconds)
-    return _record(context, options, _judged(context, options, until), time.monotonic() - started)
+    result = _judged(context, options, until)
+    return result.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
-def _judged(context: CheckContext, options: MutationOptions, until: float) -> Judged:
+def _judged(context: CheckContext, options: MutationOptions, until: float) -> MutationResult:
     root = context.workspace.root
     if not is_installed():
-        return Judged("could not run", HOW_TO_INSTALL)
+        return _result(options, "could not run", HOW_TO_INSTALL)
     if (root / options.target).is_dir():
-        return Judged("could not run", f"{options.target} is a folder: name a file")
+        return _result(options, "could not run", f"{options.target} is a folder: name a file")
     if problem := not_python(root, options.target) or none_python(root, options.tests):
-        return Judged("could not run", problem)
+        return _result(options, "could not run", problem)
     # waits: for computation, in proportion to one file
     with scratch_folder(context.workspace) as scratch, ThreadPoolExecutor(1, thread_name_prefix="mutants") as pool:
         read = cache(lambda: pool.submit(_mutants, (root / options.target).read_bytes(), options))
@@ -139,13 +118,17 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
             # waits: for the mutants of one file: computation, in proportion to its length
             found, mutants = read().result()
         except ValueError as error:
-            return Judged("could not run", f"{options.target}: {error}")
+            return _result(options, "could not run", f"{options.target}: {error}")
         if not mutants:
-            return Judged("no mutants", "its functions contain nothing to mutate", found)
+            return _result(options, "no mutants", "its functions contain nothing to mutate", found)
         if undisturbed.problem or undisturbed.bad:
             problem = undisturbed.problem or f"a test fails without mutants: {undisturbed.bad[0]}"
-            return Judged("could not run", problem, found, flaky=undisturbed.flaky)
-        return _with_matrix(suite, options, (found, mutants), undisturbed, until)
+            return _result(options, "could not run", problem, found, flaky=undisturbed.flaky)
+        judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
+        matrix = judge.matrix(mutants, until, options.concurrency, is_whole=options.matrix)
+        reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
+        status: Status = "timed out" if matrix.left else "ok"
+        return _result(options, status, reason, found, mutants, matrix, judge.tests, undisturbed.flaky)
 
 
 def _mutants(content: bytes, options: MutationOptions) -> tuple[int, list[Mutant]]:
@@ -167,40 +150,35 @@ def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
         ) from error
 
 
-def _with_matrix(
-    suite: Suite,
+def _result(
     options: MutationOptions,
-    subject: tuple[int, list[Mutant]],
-    undisturbed: Repeated,
-    until: float,
-) -> Judged:
-    found, mutants = subject
-    judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
-    matrix = judge.matrix(mutants, until, options.concurrency, is_whole=options.matrix)
-    reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
-    status: Status = "timed out" if matrix.left else "ok"
-    return Judged(status, reason, found, mutants, matrix, judge.tests, undisturbed.flaky)
-
-
-def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> MutationResult:
-    matrix = judged.matrix
+    status: Status,
+    reason: str,
+    found: int = 0,
+    mutants: Sequence[Mutant] = (),
+    matrix: KillMatrix | None = None,
+    tests: Sequence[str] = (),
+    flaky: Mapping[str, list[str]] | None = None,
+) -> MutationResult:
+    """``found`` is the number of places for a mutant in the file."""
+    matrix = matrix or KillMatrix()
     survived = set(matrix.survived)
-    survivors = [mutant for mutant in judged.mutants if mutant.id in survived]
+    survivors = [mutant for mutant in mutants if mutant.id in survived]
     return MutationResult(
-        status=judged.status,
-        reason=judged.reason,
-        found=judged.found,
+        status=status,
+        reason=reason,
+        found=found,
         mutants=len(matrix.killers),
         left=len(matrix.left),
-        sampled=options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
+        sampled=options.mutants is None and len(mutants) == options.max_mutants < found,
         seed=options.seed,
         ids=list(matrix.killers),
         killed=matrix.killed,
         survived=len(survivors),
-        score_percent=matrix.score_percent if matrix.killers else None,
+        score_percent=matrix.score_percent,
         survivors=[Survivor.model_validate(each.as_json()) for each in survivors[:MAX_SURVIVORS]],
-        matrix=matrix.by_test(judged.tests),
+        matrix=matrix.by_test(tests),
         unattributed=matrix.unattributed,
-        flaky=dict(judged.flaky),
-        seconds=round(seconds, 3),
+        flaky=dict(flaky or {}),
+        seconds=0.0,
     )

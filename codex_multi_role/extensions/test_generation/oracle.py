@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -85,7 +85,8 @@ def _run(context: CheckContext, options: TestItemsOptions) -> tuple[dict[str, Js
     place = str(PurePosixPath(options.tests).with_name(MODULE))
     seconds = START_SECONDS + ITEM_SECONDS * len(options.items)
     with scratch_folder(context.workspace) as scratch:
-        suite = Suite(context, [place], scratch, options.target, {place: _module(options.items)})
+        module = "\n\n".join(f"def {_name(each)}({each['test'].partition('(')[2]}" for each in options.items)
+        suite = Suite(context, [place], scratch, options.target, {place: module})
         with suite.prepared(0.0) as copy:
             report = copy.folder / "items.jsonl"
             variables = {
@@ -96,13 +97,13 @@ def _run(context: CheckContext, options: TestItemsOptions) -> tuple[dict[str, Js
             arguments = [*PLUGIN, "-o", "python_functions=test_*"]
             ran = suite.run_copy(copy, arguments, seconds, variables)
             context.write_artifact("pytest_output.txt", ran.output)
-            lines = ran.output.strip().splitlines() or [f"pytest ended with exit code {ran.returncode}"]
-            causes = [line.strip() for line in lines if line.startswith("E ")] or lines
-            return _read(report), causes[-1]
+            return _read(report), last_cause(ran.output) or f"pytest ended with exit code {ran.returncode}"
 
 
-def _module(items: Sequence[Json]) -> str:
-    return "\n\n".join(f"def {_name(each)}({each['test'].partition('(')[2]}" for each in items)
+def last_cause(output: str) -> str:
+    """The last error line of what pytest printed, otherwise the last line."""
+    lines = output.strip().splitlines() or [""]
+    return ([line.strip() for line in lines if line.startswith("E ")] or lines)[-1]
 
 
 def _read(report: Path) -> dict[str, Json]:
@@ -130,15 +131,11 @@ def _verdict(item: Json, told: Json | None, output: str, start: int) -> Json:
         return _unknown("the call returns an awaitable: write await before it")
     if not told["found"]:
         return _unknown("the target was not imported from the copy under test")
-    is_raised = not is_check and not ("raises" in item["expect"] and _is_pytests(kinds))
+    is_pytests = "raises" in item["expect"] and kinds[0] in ("Failed", "AssertionError")  # not raised, or another text
+    is_raised = not is_check and not is_pytests
     if is_raised and _is_unusable(told):
         return _unknown(error)
     return {"verdict": FAILS, "got": f"raised {error}" if is_raised else told["got"] or error, "reason": ""}
-
-
-def _is_pytests(kinds: Sequence[str]) -> bool:
-    """Whether ``pytest.raises`` itself has failed: nothing was raised, or it has another text."""
-    return kinds[0] in ("Failed", "AssertionError")
 
 
 def _is_unusable(told: Mapping[str, Any]) -> bool:

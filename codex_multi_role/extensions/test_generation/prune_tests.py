@@ -18,7 +18,7 @@ from codex_multi_role.extensions.measuring.coverage import CoverageResult, Place
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat
 from codex_multi_role.extensions.test_generation.existing_tests import together
-from codex_multi_role.extensions.test_generation.expectations import asserting, contrary, untested
+from codex_multi_role.extensions.test_generation.expectations import contrary, tests_asserting, untested
 from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN, is_suspected
 from codex_multi_role.extensions.test_generation.test_files import (
     TestFile,
@@ -205,8 +205,8 @@ def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> l
     changed = {str(each["test"]): each["assertion"] for each in options.changed}
     found, left = [], {name for path in texts for name in names_in(path, failed) if name in changed}
     for item in options.plan:
-        stated = {name for text in texts.values() for name in asserting(text, item)}
-        own = [name for path in texts for name in names_in(path, failed) if name in stated]
+        stating = tests_asserting(texts, failed, item)
+        own = [name for path in texts for name in names_in(path, stating)]
         if is_suspected(item) or (own and item["verdict"] == UNKNOWN and not item["withdrawn"]):
             found.append({**item, "tests": own})
         left -= {*own}

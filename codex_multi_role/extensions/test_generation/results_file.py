@@ -17,6 +17,8 @@ from codex_multi_role.checks import (
     declare_check,
     no_time,
 )
+from codex_multi_role.extensions.test_generation.mutation import MutationResult
+from codex_multi_role.extensions.test_generation.oracle import last_cause
 from codex_multi_role.extensions.test_generation.plan_items import OBSERVED, is_suspected
 from codex_multi_role.reading.json_types import Json
 
@@ -29,25 +31,13 @@ SUSPECTED: Final = "suspected bugs"
 ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "no developer gave a usable answer",
-    "covered": "",
     "conflicts": "another process changed the test file in the meantime",
 }
 JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
 SWITCHED_OFF = "disabled: the input mutation is false"
 NO_TEST = "no tests are left"
 USED_UP = "no iterations are left, but the tests stay: a new run only asks for what they do not reach"
-TOLD_OF_MUTANTS = (
-    "found",
-    "mutants",
-    "left",
-    "sampled",
-    "seed",
-    "ids",
-    "survivors",
-    "matrix",
-    "unattributed",
-    "seconds",
-)
+OF_MUTANTS = MutationResult.model_fields.keys() - {"status", "reason", "flaky"}
 
 
 class TestResultsOptions(CheckOptions):
@@ -228,7 +218,7 @@ def _mutation(judged: Json | None, left: Json) -> Json:
             "reason": judged["reason"],
             "nothing_to_judge": not judged["error"] and not judged["left"],
         }
-    figures = {name: judged[name] for name in ("score_percent", "killed", "survived", *TOLD_OF_MUTANTS)}
+    figures = {name: each for name, each in judged.items() if name in OF_MUTANTS}
     return {"status": PARTLY if judged["left"] else JUDGED, "reason": judged["reason"], **figures}
 
 
@@ -266,9 +256,7 @@ def _gaps(left: Json) -> str:
 
 def _short_of(best: Json, left: Json, target: float) -> str:
     if best.get("crashed"):
-        lines = str(best["output_tail"]).strip().splitlines()
-        causes = [line.strip() for line in lines if line.startswith("E ")] or lines[-1:]
-        return ": ".join(["the tests crash", str(best["reason"]), *causes[-1:]])
+        return ": ".join(filter(None, ["the tests crash", str(best["reason"]), last_cause(str(best["output_tail"]))]))
     gone = {"failed": left.get("pruned", []), "are flaky": left.get("flaky", {}).get("tests", [])}
     if any(gone.values()):
         counted = " and ".join(f"{len(tests)} tests {why}" for why, tests in gone.items() if tests)

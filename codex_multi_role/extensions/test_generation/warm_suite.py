@@ -16,30 +16,18 @@ from pathlib import Path
 from codex_multi_role.checks.junit_report import TestCase, read_report
 from codex_multi_role.extensions.measuring.coverage_run import junit_name
 from codex_multi_role.extensions.measuring.suite import INTERRUPTED, Suite, SuiteOutcome
+from codex_multi_role.extensions.test_generation.mutants import Mutant
 from codex_multi_role.workspace import CommandResult
 
 FOLDER = Path(__file__).parent / "plugins"
 PLUGIN = ("-p", "codex_multi_role_warm")
 FOLDER_VARIABLE, SLOT_VARIABLE = "CODEX_MULTI_ROLE_WARM", "CODEX_MULTI_ROLE_WARM_SLOT"
 TARGET_VARIABLE, SECONDS_VARIABLE = "CODEX_MULTI_ROLE_WARM_TARGET", "CODEX_MULTI_ROLE_WARM_SECONDS"
-MIN_CHANGES = 4
+MIN_MUTANTS = 4
 """For fewer, starting a process that first runs all tests twice takes longer than a new process for each."""
 MAX_STARTS = 3
 """Times that one process is replaced after a test has ended it or changed files."""
 CONCLUSIVE = (0, 1, INTERRUPTED)
-
-
-@dataclass(frozen=True)
-class ChangedText:
-    """The target's ``text`` with a change in these ``lines`` of the original, whose tests take ``seconds`` at most."""
-
-    id: str
-    text: str
-    lines: range
-
-    def as_json(self, limits: TimeLimits, maxfail: int) -> str:
-        job = {"id": self.id, "text": self.text, "lines": [*self.lines]}
-        return json.dumps({**job, "seconds": limits.seconds, "maxfail": maxfail})
 
 
 @dataclass(frozen=True)
@@ -52,26 +40,28 @@ class TimeLimits:
 
 
 def run_warm(
-    suite: Suite, changes: Sequence[ChangedText], limits: TimeLimits, slots: int, maxfail: int = 0
+    suite: Suite, mutants: Sequence[Mutant], limits: TimeLimits, slots: int, maxfail: int = 0
 ) -> dict[str, SuiteOutcome]:
-    """The outcomes by id, each of the tests that the change can affect, judged by ``slots`` processes at once.
+    """The outcomes by id, each of the tests that the mutant can affect, judged by ``slots`` processes at once.
 
-    Only the tests until ``maxfail`` of them have failed run on a change (0: all).
-    A change without an outcome must be judged by `Suite.run`: a new process could come to another one, or time ran
+    Only the tests until ``maxfail`` of them have failed run on a mutant (0: all).
+    A mutant without an outcome must be judged by `Suite.run`: a new process could come to another one, or time ran
     out. Raises the errors of `Suite.run`.
     """
-    if sys.platform != "linux" or len(changes) < MIN_CHANGES:
+    if sys.platform != "linux" or len(mutants) < MIN_MUTANTS:
         return {}
     shared = suite.scratch / "warm"
     (shared / "outcomes").mkdir(parents=True)
-    (shared / "jobs").write_text("".join(f"{change.as_json(limits, maxfail)}\n" for change in changes))
+    given = {"seconds": limits.seconds, "maxfail": maxfail}
+    jobs = ({"id": each.id, "text": each.text, "lines": [*each.lines], **given} for each in mutants)
+    (shared / "jobs").write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
     (shared / "claimed").write_text("0")
     pool = ThreadPoolExecutor(slots, thread_name_prefix="warm-suite")
     try:
         list(pool.map(lambda _: _serve(suite, shared, limits), range(slots)))
     finally:
         pool.shutdown(cancel_futures=True)  # waits: for processes, ended by the deadline of all
-    outcomes = {change.id: _outcome(shared / "outcomes" / f"{change.id}.json") for change in changes}
+    outcomes = {each.id: _outcome(shared / "outcomes" / f"{each.id}.json") for each in mutants}
     return {name: outcome for name, outcome in outcomes.items() if outcome}
 
 

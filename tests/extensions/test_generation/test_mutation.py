@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.measuring.suite import Suite
+from codex_multi_role.extensions.measuring.suite import END_SECONDS, Suite
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge
 from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
-from codex_multi_role.extensions.test_generation.mutation import END_SECONDS, judge_mutants
+from codex_multi_role.extensions.test_generation.mutation import judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, MakeContext, run_check, shadowed_package
 from tests.support.long_run import by_default

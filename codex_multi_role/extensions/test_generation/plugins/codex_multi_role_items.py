@@ -89,6 +89,7 @@ def _described(error: BaseException, file: str) -> Told:
         return {"line": 0, "error": _shown(error)}
     frame, line = frames[own[-1]]
     folder = os.path.realpath(".") + os.sep
+    files = [getattr(each, "__file__", None) for each in sys.modules.copy().values()]
     deeper = [each for each, _ in frames[own[-1] + 1 :]]
     has_result = "result" in frame.f_locals
     result = frame.f_locals.get("result")
@@ -99,12 +100,8 @@ def _described(error: BaseException, file: str) -> Told:
         "is_from_target": any(os.path.realpath(each.f_code.co_filename).startswith(folder) for each in deeper),
         "is_awaitable": inspect.isawaitable(result),
         "got": _represented(result) if has_result else "",
-        "found": any(os.path.realpath(getattr(each, "__file__", None) or "") == TARGET for each in _modules()),
+        "found": any(isinstance(each, str) and os.path.realpath(each) == TARGET for each in files),
     }
-
-
-def _modules() -> list[object]:
-    return [each for each in sys.modules.copy().values() if isinstance(getattr(each, "__file__", None), str)]
 
 
 def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int]]:

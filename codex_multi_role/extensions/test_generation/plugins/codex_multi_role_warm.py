@@ -24,7 +24,6 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, ClassVar
@@ -48,46 +47,13 @@ WITHOUT = ("codex_multi_role_measuring", "terminalreporter", "lfplugin", "nfplug
 KILL_ROUNDS = 200
 ROUND_SECONDS = 0.01
 OUTSIDE = ""
+ANY_LINE = 0
 FIXTURE = "fixture "
 FORKS = {"os.fork", "os.forkpty"}
 STARTING = {*FORKS, "os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "pty.spawn"}
 OF_FUNCTIONS = 0x0001 | 0x0002
 """The flags CO_OPTIMIZED and CO_NEWLOCALS, which the code of a module or a class does not have both."""
 RUNNING: dict[type, str] = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
-
-
-@dataclass
-class Reach:
-    """``lines``: the tests that reach each line. ``outside``: lines reached outside of tests, on import above all.
-
-    ``always``: tests that start a program, which may import the file, or read the file's text. ``problem``: why the
-    record is incomplete, if it is.
-    """
-
-    lines: dict[int, set[str]] = field(default_factory=dict)
-    outside: set[int] = field(default_factory=set)
-    always: set[str] = field(default_factory=set)
-    problem: str = ""
-
-    def add(self, other: Reach) -> None:
-        for line, tests in other.lines.items():
-            self.lines.setdefault(line, set()).update(tests)
-        self.outside |= other.outside
-        self.always |= other.always
-        self.problem = self.problem or other.problem
-
-    def as_json(self) -> dict[str, Any]:
-        lines = [[line, sorted(tests)] for line, tests in self.lines.items()]
-        return {"lines": lines, "outside": [*self.outside], "always": [*self.always], "problem": self.problem}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Reach:
-        lines = {line: set(tests) for line, tests in data["lines"]}
-        return cls(lines, set(data["outside"]), set(data["always"]), data["problem"])
-
-    def tests(self, lines: Iterable[int]) -> set[str]:
-        """The tests that a change of these lines can affect."""
-        return self.always.union(*(self.lines.get(line, ()) for line in lines))
 
 
 class LineRecorder:
@@ -127,24 +93,22 @@ class LineRecorder:
         self.is_on = False
         self._coverage.stop()
 
-    def reach(self, items: Iterable[pytest.Item]) -> Reach:
-        """What was reached, as the node ids of ``items``."""
-        users: dict[str, set[str]] = {}
+    def reach(self, items: Iterable[pytest.Item]) -> dict[int, set[str]]:
+        """By line, the node ids of the ``items`` that reach it; `OUTSIDE` for those reached on import above all.
+
+        At `ANY_LINE`: tests that start a program, which may import the file, or read the file's text.
+        """
+        users = {OUTSIDE: {OUTSIDE}}
         for item in items:
             users[item.nodeid] = {item.nodeid}
             for name in getattr(item, "fixturenames", ()):
                 users.setdefault(f"{FIXTURE}{name}", set()).add(item.nodeid)
-        found = Reach(problem=self.problem)
-        data = self._coverage.get_data()
-        for file in data.measured_files():
-            for line, contexts in data.contexts_by_lineno(file).items():
-                found.lines[line] = set[str]().union(*(users.get(each, set()) for each in contexts))
-                if OUTSIDE in contexts:
-                    found.outside.add(line)
-        found.always = set[str]().union(*(users.get(each, set()) for each in self._special))
         if OUTSIDE in self._special:
-            found.problem = found.problem or "a program that may import the file is started on import"
-        return found
+            self.problem = self.problem or "a program that may import the file is started on import"
+        data = self._coverage.get_data()
+        lines = {line: each for file in data.measured_files() for line, each in data.contexts_by_lineno(file).items()}
+        found = {ANY_LINE: self._special, **lines}
+        return {line: set[str]().union(*(users.get(each, ()) for each in contexts)) for line, contexts in found.items()}
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not (self.is_on and self.is_noting):
@@ -220,7 +184,7 @@ class Server:
             return "not all tests could be collected"
         if threading.active_count() > 1 or Path("/proc/self").readlink().name != str(os.getpid()) or _children():
             return "threads or programs are running after the collection"
-        return self._reach.problem
+        return recorder.problem
 
     def learn(self, notes: Path, code: int | None) -> str:
         """Note what the tests reach on the original; return why forks cannot be used."""
@@ -229,7 +193,9 @@ class Server:
         if not self.is_restored():
             return "the tests change files"
         told = json.loads(notes.read_text())
-        self._reach.add(Reach.from_json(told["reach"]))
+        recorder.problem = recorder.problem or told["problem"]
+        for line, tests in told["reach"]:
+            self._reach.setdefault(line, set()).update(tests)
         for name in told["modules"]:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
@@ -248,10 +214,8 @@ class Server:
 
     def selected(self, lines: Sequence[int]) -> list[pytest.Item] | None:
         """The tests to run on a mutant of these lines; None if they must run in a new process."""
-        if self._reach.outside.intersection(lines):
-            return None
-        tests = self._reach.tests(lines)
-        return [item for item in self.items if item.nodeid in tests]
+        tests = set[str]().union(*(self._reach.get(line, ()) for line in (ANY_LINE, *lines)))
+        return None if OUTSIDE in tests else [item for item in self.items if item.nodeid in tests]
 
     def is_restored(self) -> bool:
         """Remove the files that a child added; False if it changed or removed others, the target excepted."""
@@ -349,7 +313,8 @@ def pytest_unconfigure() -> None:
     if session is None:
         return
     if WarmChild.notes:
-        told = {"reach": recorder.reach(session.items).as_json(), "modules": _new_modules()}
+        reach = [[line, sorted(tests)] for line, tests in recorder.reach(session.items).items()]
+        told = {"reach": reach, "problem": recorder.problem, "modules": _new_modules()}
         WarmChild.notes.write_text(json.dumps(told))
     if all(each.daemon or each is threading.main_thread() for each in threading.enumerate()):
         if not WarmChild.notes:
