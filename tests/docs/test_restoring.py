@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.machines.store import restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.run_folder import RunFolder, list_turns
 from tests.docs.pages import OPERATION, blocks

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.extensions.machines.store import fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.restoring import fill_workspace, restore_run
 from codex_multi_role.extensions.machines.workers.database_tables import batches
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.run_folder import RunFolder, list_turns

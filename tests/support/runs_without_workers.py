@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.machines.store import RunSaver, Store
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.run_requests import RunRequest

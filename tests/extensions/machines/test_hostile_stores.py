@@ -13,8 +13,8 @@ import pytest
 
 import codex_multi_role.extensions.machines.store.store as store_module
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.store import Store, WorkspaceSource, make_workspace, restore_run
 from codex_multi_role.extensions.machines.store.objects import LocalObjects
+from codex_multi_role.extensions.machines.store.restoring import restore_run
 from codex_multi_role.extensions.machines.store.state_manifest import (
     SUFFIX,
     Piece,
@@ -23,6 +23,8 @@ from codex_multi_role.extensions.machines.store.state_manifest import (
     read_pieces,
     write_manifest,
 )
+from codex_multi_role.extensions.machines.store.store import Store
+from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource, make_workspace
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
 from tests.support.bombs import tar_of
 

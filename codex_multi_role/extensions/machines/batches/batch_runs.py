@@ -85,7 +85,7 @@ class BatchRuns:
     @classmethod
     def of(cls, planned: Sequence[PlannedRun], runs: Runs) -> BatchRuns:
         """With what is known of the runs of an earlier process."""
-        return cls(planned, {run.id: runs.recorded(run) or _unknown(run) for run in planned})
+        return cls(planned, {run.id: runs.recorded(run) or result_without_run(run) for run in planned})
 
     def unfinished(self, runs: Runs) -> list[PlannedRun]:
         """The runs that were not started, or that `resume` continues."""
@@ -98,7 +98,8 @@ class BatchRuns:
         return Schedule(entries, bounds, {name: sum(each[name] for each in used) for name in AMOUNTS})
 
 
-def _unknown(run: PlannedRun) -> GoalResult:
+def result_without_run(run: PlannedRun) -> GoalResult:
+    """That of a goal of which no run is known."""
     place, workspace = str(run.options.place.runs_dir / run.run_id), str(run.options.place.workspace)
     return GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
 

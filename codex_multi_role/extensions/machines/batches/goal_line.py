@@ -16,35 +16,26 @@ from codex_multi_role.option import Option, Use, as_typed
 from codex_multi_role.run_options import is_playbook_file, options_with
 
 
-def _check_id(text: str) -> str:
-    return _matching(
-        GOAL_ID, text, "must be at most 50 letters, digits, '_', '-' and '.', and not begin with '-' or '.'"
-    )
+def _matching(pattern: str, problem: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.match(pattern, text):
+            raise ValueError(problem)
+        return text
 
-
-def _check_ref(text: str) -> str:
-    return _matching(REF, text, "must be the name of a branch or tag, or a commit")
-
-
-def _check_assignment(text: str) -> str:
-    return _matching(ASSIGNMENT, text, 'must be of the form key=value, such as "model_provider=local"')
-
-
-def _matching(pattern: str, text: str, problem: str) -> str:
-    if not re.match(pattern, text):
-        raise ValueError(problem)
-    return text
+    return AfterValidator(check)
 
 
 GOAL_ID = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}$"
 REF = r"^[^-\s]\S*$"
 ASSIGNMENT = r"^[^=\s][^=]*="
 Text = Annotated[str, Field(strict=True, min_length=1)]
-GoalId = Annotated[str, Field(strict=True), AfterValidator(_check_id), pattern_in_schema(GOAL_ID[1:-1])]
-Ref = Annotated[str, Field(strict=True), AfterValidator(_check_ref), pattern_in_schema(REF[1:-1])]
-Assignment = Annotated[
-    str, Field(strict=True), AfterValidator(_check_assignment), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")
-]
+_OF_ID = "must be at most 50 letters, digits, '_', '-' and '.', and not begin with '-' or '.'"
+_OF_REF = "must be the name of a branch or tag, or a commit"
+_OF_ASSIGNMENT = 'must be of the form key=value, such as "model_provider=local"'
+Strict = Annotated[str, Field(strict=True)]
+GoalId = Annotated[Strict, _matching(GOAL_ID, _OF_ID), pattern_in_schema(GOAL_ID[1:-1])]
+Ref = Annotated[Strict, _matching(REF, _OF_REF), pattern_in_schema(REF[1:-1])]
+Assignment = Annotated[Strict, _matching(ASSIGNMENT, _OF_ASSIGNMENT), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")]
 MAX_REPOSITORIES = 1000
 NOTES = {
     "goal": " A flow or a playbook may have its own.",

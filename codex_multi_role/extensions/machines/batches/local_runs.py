@@ -12,13 +12,8 @@ from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.extensions.machines.batches.batch_folder import BatchFolder
-from codex_multi_role.extensions.machines.batches.goal_results import (
-    WAITING,
-    GoalResult,
-    News,
-    is_finished,
-    recorded_result,
-)
+from codex_multi_role.extensions.machines.batches.batch_runs import result_without_run
+from codex_multi_role.extensions.machines.batches.goal_results import GoalResult, News, is_finished, recorded_result
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.run_process import Order
 from codex_multi_role.extensions.machines.workers.own_process import STOP_SECONDS, OwnProcess
@@ -137,22 +132,10 @@ class LocalRuns:
         if recorded is not None:
             return recorded
         if code == ExitCode.INTERRUPTED or self._kill_at is not None:
-            return self._unrecorded(run, WAITING, None, "")  # it was stopped before it began
+            return result_without_run(run)  # it was stopped before it began
         known = ExitCode.find(code) or ExitCode.FAILED
         reason = _error_in(printed) or f"its process ended with exit code {code}"
-        return self._unrecorded(run, RunStatus.FAILED, known, reason)
-
-    def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode | None, reason: str) -> GoalResult:
-        return GoalResult(
-            id=run.id,
-            line=run.goal.number,
-            run_id=run.run_id,
-            folder=str(self._folder.runs_dir / run.run_id),
-            status=status,
-            exit_code=code,
-            reason=reason,
-            workspace=str(run.options.place.workspace),
-        )
+        return replace(result_without_run(run), status=RunStatus.FAILED, exit_code=known, reason=reason)
 
 
 def _error_in(printed: str) -> str:

@@ -14,7 +14,7 @@ from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTE
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.extensions.machines.journal.database_url import place_of
-from codex_multi_role.extensions.machines.store import WorkspaceSource
+from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource
 from codex_multi_role.extensions.machines.workers.batch_totals import record_batch
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs

@@ -42,7 +42,7 @@ def completed(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
         try:
             flow, suggested = _load(team)
         except CodexMultiRoleError as error:
-            problems.add(_located(members[0], error))
+            problems.add(members[0].goal.problem(str(error), error.hint))
             continue
         for run in members:
             complete = _complete(run, suggested)
@@ -59,11 +59,6 @@ def _by_team(runs: Iterable[PlannedRun]) -> dict[Team, list[PlannedRun]]:
     for run in runs:
         teams.setdefault((run.options.place.roles, run.options.flow, run.options.answers.playbook), []).append(run)
     return teams
-
-
-def _located(run: PlannedRun, error: CodexMultiRoleError) -> DefinitionError:
-    """The problem at the line of the goal; one of a YAML file keeps its own place as well."""
-    return run.goal.problem(str(error), error.hint)
 
 
 def _load(team: Team) -> tuple[FlowSpec, dict[str, Any]]:
@@ -94,7 +89,7 @@ def _problems(run: PlannedRun, flow: FlowSpec) -> Iterator[DefinitionError]:
     try:
         flow.resolve_inputs(run.options.inputs)
     except UsageError as error:
-        yield _located(run, error)
+        yield run.goal.problem(str(error), error.hint)
     if not run.repository and not workspace.is_dir():
         hint = f"Create it first: mkdir -p {workspace}"
         yield run.goal.problem(f"the workspace {workspace} does not exist or is not a folder", hint)

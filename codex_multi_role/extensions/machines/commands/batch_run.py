@@ -73,10 +73,11 @@ def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCod
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     shared = bool(ctx.params["database_url"])
-    if shared:
-        _require_options_for_workers(ctx.params)
-    else:
+    if not shared:
         _require_right_start(folder, resumes=ctx.params["resumes"])
+    elif ctx.params["max_failures"] is not None:
+        hint = "All goals are submitted at once. `codex-multi-role cancel RUN --database-url URL` stops a run."
+        raise UsageError("--max-failures cannot be used with --database-url", hint)
     remembered = folder.remembered() if ctx.params["resumes"] and folder.exists else {}
     defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
     runs = plan_runs(_read(file), defaults, name, folder.workspaces_path)
@@ -105,14 +106,6 @@ def _read(file: Path) -> list[Goal]:
             return read_goals(stream, str(file))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-
-
-def _require_options_for_workers(params: Mapping[str, Any]) -> None:
-    if params["max_failures"] is not None:
-        raise UsageError(
-            "--max-failures cannot be used with --database-url",
-            "All goals are submitted at once. `codex-multi-role cancel RUN --database-url URL` stops a run.",
-        )
 
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:

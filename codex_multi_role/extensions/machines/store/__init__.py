@@ -6,25 +6,3 @@ bundles/<sha256>.json.zlib                              workspaces that travel a
 codex-multi-role-store.json                          the identity of the store
 probe                                                written before a worker starts a run: is there room?
 """
-
-from codex_multi_role.extensions.machines.store.restoring import SavedState, fill_workspace, read_saved, restore_run
-from codex_multi_role.extensions.machines.store.saver import RunSaver
-from codex_multi_role.extensions.machines.store.store import Store, StoreUnwritable
-from codex_multi_role.extensions.machines.store.workspace_sources import (
-    WorkspaceSource,
-    bundle_workspace,
-    make_workspace,
-)
-
-__all__ = [
-    "RunSaver",
-    "SavedState",
-    "Store",
-    "StoreUnwritable",
-    "WorkspaceSource",
-    "bundle_workspace",
-    "fill_workspace",
-    "make_workspace",
-    "read_saved",
-    "restore_run",
-]

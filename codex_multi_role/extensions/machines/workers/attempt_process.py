@@ -17,7 +17,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.extensions.machines.journal.run_queue import QueuedJournal
-from codex_multi_role.extensions.machines.store import Store
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRuns
 from codex_multi_role.extensions.machines.workers.run_attempt import RunAttempt

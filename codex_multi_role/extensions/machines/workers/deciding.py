@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import DefinitionError, ExitCode, RunBusy, UsageError
-from codex_multi_role.extensions.machines.store import Store
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers.messages import (
+    PAUSE,
+    STOP,
     forget_stops,
+    send,
     send_answer,
     send_cancellation,
-    send_pause,
-    send_stop,
 )
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, RunState
 from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
@@ -78,7 +79,7 @@ def cancel_shared(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bo
         if run.state is RunState.ENDED:
             return None
         if run.state is RunState.RUNNING:
-            send_stop(shared.database, run.run_id)
+            send(shared.database, run.run_id, STOP)
             return _await_stop(shared, run, is_ending)
         if shared.queued.withdraw(run, f"cancelled by {user_name()}"):
             return None
@@ -95,7 +96,7 @@ def pause_shared(shared: SharedRuns, run: QueuedRun) -> bool:
         return False
     if run.state is not RunState.RUNNING:
         raise UsageError(f"run {run.run_id} is not running (state: {run.state.value}); nothing to pause")
-    send_pause(shared.database, run.run_id)
+    send(shared.database, run.run_id, PAUSE)
     return True
 
 

@@ -18,23 +18,15 @@ ANSWER, CANCEL, STOP, PAUSE = "answer", "cancel", "stop", "pause"
 
 
 def send_answer(database: Database, run_id: str, key: str, answer: Answer) -> None:
-    _send(database, run_id, ANSWER, {"key": key, "answer": asdict(answer)})
+    send(database, run_id, ANSWER, {"key": key, "answer": asdict(answer)})
 
 
 def send_cancellation(database: Database, run_id: str, unit: str, cancellation: Cancellation) -> None:
-    _send(database, run_id, CANCEL, {"unit": unit, "cancellation": asdict(cancellation)})
+    send(database, run_id, CANCEL, {"unit": unit, "cancellation": asdict(cancellation)})
 
 
-def send_stop(database: Database, run_id: str) -> None:
-    _send(database, run_id, STOP, {})
-
-
-def send_pause(database: Database, run_id: str) -> None:
-    _send(database, run_id, PAUSE, {})
-
-
-def _send(database: Database, run_id: str, kind: str, body: Json) -> None:
-    row = {"run_id": run_id, "kind": kind, "body": body, "sent_at": server_seconds()}
+def send(database: Database, run_id: str, kind: str, body: Json | None = None) -> None:
+    row = {"run_id": run_id, "kind": kind, "body": body or {}, "sent_at": server_seconds()}
     with database.transaction() as connection:
         connection.execute(sa.insert(messages).values(row))
 

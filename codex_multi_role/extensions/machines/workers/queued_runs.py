@@ -215,9 +215,7 @@ class QueuedRuns:
             "changed_at": server_seconds(),
             "crashes": crashes,
         }
-        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
-        with self._database.transaction() as connection:
-            changed = connection.execute(sa.update(runs).where(*same).values(values)).rowcount == 1
+        changed = self._update(run, **values)
         if changed and not given_up:
             self.tell_engine(run)
         return changed
@@ -226,10 +224,7 @@ class QueuedRuns:
         """End or park a run on which no process works; False if its row has changed since. It can be enqueued again."""
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         values = {"state": state, "why": why, "resumes_at": None, "exit_code": int(code)}
-        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
-        with self._database.transaction() as connection:
-            ended = sa.update(runs).where(*same).values(**values, changed_at=server_seconds())
-            changed = connection.execute(ended).rowcount == 1
+        changed = self._update(run, **values, changed_at=server_seconds())
         if changed and run.state is RunState.WAITING:
             self._queues.cancel(run.run_id)
         return changed
@@ -244,9 +239,13 @@ class QueuedRuns:
             request = replace(request, changes={**request.changes, **changes})
         else:
             request = replace(request, options={**request.options, **changes})
+        self._update(run, request=request.as_json())
+
+    def _update(self, run: QueuedRun, **values: Any) -> bool:  # noqa: ANN401 - columns of the table
+        """Update the row unless it has changed since; returns whether it has not."""
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
-            connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))
+            return connection.execute(sa.update(runs).where(*same).values(values)).rowcount == 1
 
     def tell_engine(self, run: QueuedRun) -> None:
         """Complete `enqueue_again`, also one that was cut short between the row and the engine's queue."""

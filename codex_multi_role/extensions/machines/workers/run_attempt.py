@@ -11,22 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import codex_multi_role.lifecycle.running as running
 from codex_multi_role.catalog.step_spec import PLACE_ENDED
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError, UsageError
 from codex_multi_role.extensions.machines.journal.database_url import files_of_database
 from codex_multi_role.extensions.machines.journal.run_queue import QueuedJournal
-from codex_multi_role.extensions.machines.store import (
-    RunSaver,
-    Store,
-    StoreUnwritable,
-    WorkspaceSource,
-    fill_workspace,
-    make_workspace,
-    restore_run,
-)
+from codex_multi_role.extensions.machines.store.restoring import fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store, StoreUnwritable
+from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource, make_workspace
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.messages import PAUSE, STOP, receive
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
@@ -100,7 +95,8 @@ class RunAttempt:
             return self._refused(UsageError(f"this is an item of run {self._run.request.parent}: {PLACE_ENDED}"))
         try:
             self._store.require_room()
-            self._saver = self._continued_saver()
+            earlier = self._run.manifest or ""
+            self._saver = RunSaver(self._store, self._folder, self._run.attempt, earlier, self._publish)
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)
             self._save_end(report)
@@ -113,9 +109,6 @@ class RunAttempt:
         except CodexMultiRoleError as error:
             return self._refused(error)
         return self._record(report)
-
-    def _continued_saver(self) -> RunSaver:
-        return RunSaver(self._store, self._folder, self._run.attempt, self._run.manifest or "", self._publish)
 
     def _started(self, placement: Placement) -> RunReport:
         self._remove_folders()  # of an attempt that ended before it saved anything
@@ -239,14 +232,14 @@ class RunAttempt:
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         resets_at = self._folder.record().get("resets_at")
         resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None
-        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at)
+        self._queued.save(self._run, state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at)
         self._remove_folders()  # the store has it all
         return f"{report.outcome}: {report.reason}"
 
     def _refused(self, error: CodexMultiRoleError) -> str:
         """Record that the run could not start: its goal, team or repository is wrong."""
         problem = _as_text(error)
-        self._end(state=RunState.ENDED, why=problem, exit_code=int(error.exit_code))
+        self._queued.save(self._run, state=RunState.ENDED, why=problem, exit_code=int(error.exit_code))
         return f"could not start: {problem}"
 
     def _given_back(self, error: StorageError) -> str:
@@ -258,9 +251,6 @@ class RunAttempt:
         """Let the run wait until its store may be writable again."""
         self._queued.hold(self._run, _as_text(error), HOLD_SECONDS)
         return f"held for {HOLD_SECONDS:g} s: {error}"
-
-    def _end(self, **values: Any) -> None:  # noqa: ANN401 - columns of the table
-        self._queued.save(self._run, **values)
 
 
 def _as_text(error: CodexMultiRoleError) -> str:

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.extensions.machines.journal.database_url import place_of
-from codex_multi_role.extensions.machines.store import Store, restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs
 from codex_multi_role.extensions.machines.workers.membership import KnownWorker, list_workers
@@ -200,7 +201,7 @@ class SharedRuns:
     def look(self) -> list[RecordedRun]:
         """All runs without their folders, oldest first, reading only the rows that changed since the last call."""
         with self.database.transaction() as connection:
-            changes = _changes(connection)
+            changes = dict(connection.execute(sa.select(runs.c.run_id, runs.c.changed_at)).all())
         known = {name: run for name, run in self._known.items() if changes.get(name) == run.changed_at}
         new = [name for name in changes if name not in known]
         for start in range(0, len(new), AT_ONCE):
@@ -214,7 +215,3 @@ class SharedRuns:
     def _recorded(self, run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> RecordedRun:
         record = shared_record(run, self.database.url, workers, is_answered=is_answered)
         return RecordedRun(self.mirrors.folder_of(run.run_id), record, (int(run.changed_at * 1e9), 0))
-
-
-def _changes(connection: sa.Connection) -> dict[str, float]:
-    return dict(connection.execute(sa.select(runs.c.run_id, runs.c.changed_at)).all())

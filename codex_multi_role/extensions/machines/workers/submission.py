@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.extensions.machines.store import Store, WorkspaceSource, bundle_workspace
+from codex_multi_role.extensions.machines.store.store import Store
+from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource, bundle_workspace
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.run_requests import DEFAULT_QUEUE, RunRequest
 from codex_multi_role.host.redaction import Redactor

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.store import RunSaver, Store, read_saved, restore_run
+from codex_multi_role.extensions.machines.store.restoring import read_saved, restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.run_folder import RunFolder
 

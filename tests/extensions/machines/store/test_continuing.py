@@ -19,15 +19,10 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.store import (
-    RunSaver,
-    SavedState,
-    Store,
-    bundle_workspace,
-    fill_workspace,
-    make_workspace,
-    restore_run,
-)
+from codex_multi_role.extensions.machines.store.restoring import SavedState, fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
+from codex_multi_role.extensions.machines.store.workspace_sources import bundle_workspace, make_workspace
 from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.option_keywords import ResumeKeywords
@@ -49,7 +44,8 @@ from codex_multi_role import RunOptions
 from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.extensions.machines.store import RunSaver, Store
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 
 record, store, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 options = RunOptions.from_record(record)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from codex_multi_role.extensions.machines.store import (
-    RunSaver,
-    Store,
-    bundle_workspace,
-    fill_workspace,
-    make_workspace,
-    restore_run,
-)
+from codex_multi_role.extensions.machines.store.restoring import fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
+from codex_multi_role.extensions.machines.store.workspace_sources import bundle_workspace, make_workspace
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
 from tests.support.workspaces import commit_all

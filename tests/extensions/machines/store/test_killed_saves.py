@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.machines.store import RunSaver, Store, restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git import Git
 from tests.support.kills import is_killed
@@ -18,7 +20,8 @@ SAVES = """
 import os, sys
 from pathlib import Path
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.extensions.machines.store import RunSaver, Store
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from tests.support.run_folders import STATES, make_state
 
 place = Path(sys.argv[1])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.machines.store import Store
 from codex_multi_role.extensions.machines.store.saver import ObjectPacks
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.workspace import Snapshots, Workspace
 
 pytestmark = pytest.mark.real

@@ -10,7 +10,9 @@ from uuid import uuid4
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.store import RunSaver, Store, restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.run_folder import RunFolder
 from tests.support.run_folders import STATES, contents, make_state
 

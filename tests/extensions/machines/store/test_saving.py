@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import codex_multi_role.extensions.machines.store.pieces as pieces_module
 import codex_multi_role.extensions.machines.store.saver as saver_module
-from codex_multi_role.extensions.machines.store import RunSaver, Store, restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.run_folder import RunFolder
 from tests.support.run_folders import contents
 

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.extensions.machines.store import RunSaver, Store, restore_run
 from codex_multi_role.extensions.machines.store.objects import LocalObjects
 from codex_multi_role.extensions.machines.store.remote_objects import RemoteObjects
+from codex_multi_role.extensions.machines.store.restoring import restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
 from codex_multi_role.extensions.machines.store.state_manifest import SavedFile, StateManifest, write_manifest
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.run_folder import RunFolder
 from tests.support.run_folders import contents
 

@@ -12,7 +12,12 @@ from pydantic import ValidationError
 
 import codex_multi_role.workspace.cloning as cloning
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.machines.store import Store, WorkspaceSource, bundle_workspace, make_workspace
+from codex_multi_role.extensions.machines.store.store import Store
+from codex_multi_role.extensions.machines.store.workspace_sources import (
+    WorkspaceSource,
+    bundle_workspace,
+    make_workspace,
+)
 from codex_multi_role.workspace.repository import Repository
 from tests.support.workspaces import commit_all, git
 

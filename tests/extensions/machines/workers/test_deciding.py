@@ -14,7 +14,7 @@ from codex_multi_role.extensions.machines.workers.deciding import (
     pause_shared,
     resume_shared,
 )
-from codex_multi_role.extensions.machines.workers.messages import answered_runs, receive, send_pause, send_stop
+from codex_multi_role.extensions.machines.workers.messages import PAUSE, STOP, answered_runs, receive, send
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.submission import Submitter
 from codex_multi_role.run_folder import Question, Questions, RunFolder
@@ -115,8 +115,8 @@ def test_parked_run_is_not_paused_again(on_workers: RunsWithoutWorkers) -> None:
 
 @pytest.mark.usefixtures("asking")
 def test_resumed_run_has_the_changed_options(on_workers: RunsWithoutWorkers) -> None:
-    send_stop(on_workers.database, "first")  # too late, and must not stop what is resumed now
-    send_pause(on_workers.database, "first")
+    send(on_workers.database, "first", STOP)  # too late, and must not stop what is resumed now
+    send(on_workers.database, "first", PAUSE)
     assert resume_shared(on_workers.shared, on_workers.row("first"), {"cycles": 6, "config": ("a=1", "b=2")})
     run = on_workers.claim("first")
     assert run.request.changes == {"cycles": 6, "config": ["a=1", "b=2"]}

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from codex_multi_role.extensions.machines.store import restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
 from codex_multi_role.extensions.machines.workers.database_tables import runs
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.run_folder import RunFolder, list_turns

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.store import SavedState, Store, restore_run
+from codex_multi_role.extensions.machines.store.restoring import SavedState, restore_run
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers import shared_runs
 from codex_multi_role.extensions.machines.workers.shared_runs import Mirrors
 from codex_multi_role.run_folder import RunFolder

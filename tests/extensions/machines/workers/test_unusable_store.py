@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.extensions.machines.store import restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.deciding import resume_shared
 from codex_multi_role.extensions.machines.workers.housekeeping import keep_house
 from codex_multi_role.extensions.machines.workers.membership import list_workers
-from codex_multi_role.extensions.machines.workers.messages import send_stop
+from codex_multi_role.extensions.machines.workers.messages import STOP, send
 from codex_multi_role.extensions.machines.workers.queued_runs import MAX_CRASHES, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns as OtherMachine
 from codex_multi_role.run_folder import RunFolder, list_turns
@@ -110,7 +110,7 @@ def test_run_that_waits_for_its_store_can_be_cancelled(shared: SharedRuns, disk:
     shared.wait(lambda: shared.run("first").manifest)
     disk.fill()
     shared.wait(lambda: "No space left" in shared.run("first").why)
-    send_stop(shared.database, "first")
+    send(shared.database, "first", STOP)
     shared.wait_for(RunState.ENDED, "first")
     assert shared.run("first").exit_code == ExitCode.INTERRUPTED
     disk.free()

@@ -13,7 +13,7 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from codex_multi_role.extensions.machines.store import restore_run
+from codex_multi_role.extensions.machines.store.restoring import restore_run
 from codex_multi_role.extensions.machines.workers.database_tables import runs
 from codex_multi_role.extensions.machines.workers.membership import list_workers
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
