@@ -1,9 +1,14 @@
-"""A pure test starts no process except git."""
+"""A pure test starts no process except git, and each system and command has one real test on every Python."""
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
+from tests.support.console import offered_commands
 from tests.support.rings import Rings
 
 pytest_plugins = ["pytester"]
@@ -66,3 +71,19 @@ def test_pure_tests_that_start_programs_fail(pytester: pytest.Pytester) -> None:
     assert len(failed) == 4
     assert all(name.startswith("test_fails_") for name in failed)
     result.stdout.fnmatch_lines(["*mark it @pytest.mark.real*", "  sh (*test_pure_tests*:*)"])
+
+
+TOP = Path(__file__).parents[1]
+SAMPLE = re.compile(r"^@pytest\.mark\.sample(\(.*\))$", re.MULTILINE)
+PURE = {"apply", "config", "diff", "export", "init", "reject", "runs", "schema", "show", "trust"}
+"""Commands that start no process except git: the pure tests of the command line try them on every Python."""
+ELSEWHERE = {"demo"}
+"""`tests/test_installation.py` tries it, which the gate does once."""
+
+
+def test_every_system_and_command_has_one_sample() -> None:
+    marks = [mark for path in (TOP / "tests").rglob("test_*.py") for mark in SAMPLE.findall(path.read_text())]
+    names = [name for mark in marks for name in ast.literal_eval(f"{mark[:-1]},)")]
+    folders = (path.parent for path in (TOP / "codex_multi_role/extensions").glob("*/__init__.py"))
+    systems = [folder.name for folder in folders if not (folder / "extension.py").exists()]
+    assert sorted(names) == sorted({*offered_commands(), *systems} - PURE - ELSEWHERE)

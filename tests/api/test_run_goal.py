@@ -1,14 +1,27 @@
-"""`run` with a goal and keywords: typed events, paths as texts, and what it refuses."""
+"""`run` with a goal and keywords: typed events, paths as texts, playbooks of any kind, and what it refuses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role import ReportedRun, RunEvent, UsageError, events, resume, run
-from tests.support.teams import TeamFolder, say
+from codex_multi_role import (
+    DefinitionError,
+    PlaybookAsk,
+    ReportedRun,
+    Role,
+    RunEvent,
+    RunOptions,
+    Team,
+    UsageError,
+    events,
+    resume,
+    run,
+)
+from tests.support.teams import TeamFolder, read, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -58,3 +71,77 @@ def test_folder_of_runs_may_be_a_text_and_wrong_changes_are_named(tmp_path: Path
         with pytest.raises(UsageError, match=words):
             resume("latest", runs_dir=runs_dir, changes=changes)
     assert resume("latest", runs_dir=runs_dir, changes={"max_turns": 9}).run_id == parked.run_id
+
+
+TEAM = Team(roles=[Role(name="one", prompt_text="Do it.")])
+
+
+def play(folder: Path, playbook: Any, **more: Any) -> ReportedRun:
+    places: dict[str, Any] = {"workspace": folder, "runs_dir": folder / "runs"}
+    return run("reach it", team=TEAM, playbook=playbook, cycles=1, run_tests=False, **places, **more)
+
+
+def answer(ask: PlaybookAsk) -> Mapping[str, Any]:
+    return {"summary": f"{ask.role} {ask.visit} {ask.repair} {ask.attempt} {'reach it' in ask.prompt}"}
+
+
+def test_function_answers_and_is_recorded_as_one(tmp_path: Path) -> None:
+    report = play(tmp_path, answer)
+    (turn,) = report.turns
+    assert (turn.handoff, turn.model) == ({"summary": "one 1 0 1 True"}, "playbook")
+    assert report.record["playbook"] == report.record["options"]["playbook"] == "answer (Python function)"
+
+
+def test_resumed_run_gets_its_function_again(tmp_path: Path) -> None:
+    first = play(tmp_path, answer)
+    without = resume(first.run_id, runs_dir=tmp_path / "runs", cycles=2)
+    assert (without.exit_code, "resume the run with playbook=FUNCTION" in without.reason) == (3, True)
+    again = resume(first.run_id, runs_dir=tmp_path / "runs", cycles=2, playbook=answer)
+    assert again.turns[-1].handoff == {"summary": "one 2 0 1 True"}
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda ask: {"summary": ask.nothing}, "AttributeError: 'PlaybookAsk' object has no attribute 'nothing'"),
+        (lambda _: 3, "TypeError: a mapping or a text must be returned, not 3"),
+    ],
+)
+def test_what_a_function_does_wrong_is_the_reason(tmp_path: Path, function: Any, words: str) -> None:
+    report = play(tmp_path, function)
+    assert (report.exit_code, words in report.reason) == (3, True)
+
+
+def test_text_of_a_function_is_the_whole_answer(tmp_path: Path) -> None:
+    assert play(tmp_path, lambda _: "no JSON", repair_attempts=0).turns[0].answer == "no JSON"
+
+
+def test_mapping_is_kept_as_yaml(tmp_path: Path) -> None:
+    """Its name cannot be that of a shipped playbook, so no other one answers in its place."""
+    report = play(tmp_path, {"name": "auto", "roles": {"one": [say("a"), say("b")]}})
+    assert (report.record["playbook"], report.turns[0].handoff) == ("auto (Python mapping)", {"summary": "a"})
+    again = resume(report.run_id, runs_dir=tmp_path / "runs", cycles=2)
+    assert [turn.handoff for turn in again.turns] == [{"summary": "a"}, {"summary": "b"}]
+    assert read(report.folder / "run.json")["playbook_file"] == "python.yaml"
+
+
+def test_path_is_a_file_also_without_a_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("answers").write_text("name: own\nroles:\n  one:\n    - json: {summary: a}\n")
+    assert play(tmp_path, Path("answers")).turns[0].handoff == {"summary": "a"}
+    assert RunOptions(playbook="answers").answers.playbook == "answers"
+
+
+def test_wrong_mapping_is_named_before_anything_starts(tmp_path: Path) -> None:
+    wrong = {
+        'playbook: unknown key "rols"; did you mean "roles"?': {"rols": {}},
+        'playbook: roles.one[0]: unknown key "jsn"; did you mean "json"?': {"roles": {"one": [{"jsn": 1}]}},
+        'playbook: roles.one[0].text: unknown template name "nam"': {"roles": {"one": [{"text": "{{ nam }}"}]}},
+    }
+    for words, playbook in wrong.items():
+        with pytest.raises(DefinitionError) as refused:
+            play(tmp_path, playbook)
+        assert str(refused.value) == words
+    with pytest.raises(UsageError, match="playbook must be a name, a path, a mapping or a function, not 3"):
+        play(tmp_path, 3)
+    assert not (tmp_path / "runs").exists()

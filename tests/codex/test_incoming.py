@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.codex import incoming
+from codex_multi_role.codex.approvals import ApprovalPolicy, answer
 from codex_multi_role.codex.incoming import OUTPUT, OUTPUT_CHARACTERS, Incoming
 
 STARTED: dict[str, Any] = {"method": "turn/started", "params": {}}
@@ -60,3 +61,23 @@ def test_line_longer_than_the_limit_is_given_up_and_the_next_one_is_whole(monkey
         assert next(lines).message is None
         pipe.write(json.dumps(ENDED).encode() + b"\n")
         assert next(lines).message == ENDED
+
+
+def test_default_policy_declines() -> None:
+    for kind in ("commandExecution", "fileChange"):
+        assert answer(f"item/{kind}/requestApproval", {}, ApprovalPolicy()).reply == {"result": {"decision": "decline"}}
+
+
+def test_permissions_are_granted_per_turn_with_commands_only() -> None:
+    """They are granted for one turn, and only if commands are allowed."""
+    asked = {"permissions": {"network": {"enabled": True}}}
+    denied = answer("item/permissions/requestApproval", asked, ApprovalPolicy(file_changes=True))
+    granted = answer("item/permissions/requestApproval", asked, ApprovalPolicy(commands=True))
+    assert denied.reply == {"result": {"permissions": {}, "scope": "turn"}}
+    assert granted.reply == {"result": {**asked, "scope": "turn"}}
+
+
+def test_what_is_not_known_is_an_error_never_silence() -> None:
+    given = answer("item/somethingNew", {}, ApprovalPolicy(commands=True, file_changes=True))
+    assert given.decision == "unsupported"
+    assert given.reply["error"]["code"] == -32601

@@ -1,7 +1,6 @@
 """Parallel writers in copies of the workspace, merged back; a duel of which only the winner is merged.
 
-Costs: each case is a run whose writers work in git worktrees.
-"""
+Costs: each case is a run whose writers work in git worktrees."""
 
 from __future__ import annotations
 
@@ -12,20 +11,18 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.workspace.git import RecordedGit
 from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.console import console
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import ECHO, WRITER, Record, TeamFolder, read, say, with_flow
 from tests.support.tests_here import tests_here
 from tests.support.workspaces import commit_all, git
 
 __all__ = ["tests_here"]
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
-
-WRITER: Record = {"behaviors": {"apply_files": True}}
 
 
 def writes(path: str, content: str, **more: Any) -> Record:
@@ -241,3 +238,45 @@ def test_after_a_failure_gc_removes_them(tmp_path: Path) -> None:
     assert "alone.1" in str(traces(team.workspace))
     console("gc", folder=tmp_path).check_returncode()
     assert traces(team.workspace) == before
+
+
+NAME = "{{ (prompt | string).split('ITEM ')[1].split('.')[0] }}"
+WRITE: Record = {"id": "write", "ask": "writer", "prompt": "ITEM {{ inputs.name }}."}
+
+
+def calling(folder: Path, inner: Record, **more: object) -> TeamFolder:
+    """A team whose flow calls one with the step ``inner`` for each of two items, of which it writes a file."""
+    file = {"path": f"{NAME}.txt", "content": "written\n"}
+    team = TeamFolder(folder, {"writer": WRITER}, {"writer": [{"json": {**ECHO["json"], "files": [file]}}] * 2})
+    with_flow(team, {"inputs": {"name": {"type": "string"}}, "steps": [inner]}, "inner")
+    call = {
+        "id": "each",
+        "call": "inner",
+        "with": {"name": "{{ item }}"},
+        "for_each": {"items": ["a", "b"], "concurrency": 2},
+    }
+    return with_flow(team, {"steps": [{**call, "isolate": "worktree", **more}]})
+
+
+def test_called_flows_work_in_copies(tmp_path: Path) -> None:
+    team = calling(tmp_path, WRITE)
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    assert sorted(path.name for path in team.workspace.iterdir()) == ["a.txt", "b.txt"]
+    assert [event["paths"] for event in team.of_type("copy_merged")] == [["a.txt"], ["b.txt"]]
+    turns = [read(path)["unit"] for path in report.folder.glob("writer*/turn_*/turn.json")]
+    assert sorted(turns) == ["each.1.0/write.1", "each.1.1/write.1"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "keys", "problem"),
+    [
+        ({**WRITE, "isolate": "worktree"}, {}, "isolate: the flow inner has steps in copies of their own"),
+        (WRITE, {"place": "workers"}, "step each: items no longer run on other machines; many goals can"),
+    ],
+)
+def test_calls_that_cannot_work_are_refused(tmp_path: Path, inner: Record, keys: Record, problem: str) -> None:
+    team = calling(tmp_path, inner, **keys)
+    with pytest.raises(DefinitionError, match=problem):
+        team.run(flow="own")
+    assert not team.runs.exists()

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ import pytest
 
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal_file import fork_file, open_file, steps_of_file
-from codex_multi_role.engine.journal_slots import JournalSlot, RecordedStep
+from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RecordedStep, RunHalted
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 from tests.support.processes import wait_until
@@ -157,3 +158,56 @@ def test_journal_that_cannot_be_opened_may_lack_a_file_descriptor(path: Path) ->
     with pytest.raises(StorageError, match="unable to open database file") as caught:
         walked(path, three)
     assert "raise the limit (`ulimit -n`). Then resume the run." in caught.value.hint
+
+
+@dataclass
+class Slot:
+    """A slot of a journal that notes in ``log`` what it records; with ``past``, it is recorded already."""
+
+    log: list[str]
+    past: Json | None = None
+    step_id: int = 1
+
+    def find(self, _: str, /) -> Json | None:
+        return self.past
+
+    def add(self, _: str, result: Json, /) -> Json:
+        self.log.append("record")
+        return result
+
+
+def slots(log: list[str], slot: Slot, save: Callable[[], object]) -> JournalSlots:
+    return JournalSlots(lambda: log.append("before"), iter([slot]), save=save).reserve(1).with_hook(lambda: None)
+
+
+def recorded(row: JournalSlots, log: list[str]) -> Json:
+    with row.record("turn") as work:
+        if work.is_due:
+            log.append("work")
+            work.result = {"done": True}
+    return work.result
+
+
+def test_run_is_saved_between_work_and_record() -> None:
+    log: list[str] = []
+    row = slots(log, Slot(log), lambda: log.append("save")).cancellable(lambda: None)
+    assert recorded(row, log) == {"done": True}
+    assert log == ["before", "work", "save", "record"]
+
+
+def test_replayed_step_is_not_saved() -> None:
+    log: list[str] = []
+    assert recorded(slots(log, Slot(log, {"past": 1}), lambda: log.append("save")), log) == {"past": 1}
+    assert log == []
+
+
+def test_failing_save_halts_before_record() -> None:
+    log: list[str] = []
+
+    def save() -> None:
+        raise StorageError("the store is full", "Free some space.")
+
+    with pytest.raises(RunHalted) as caught:
+        recorded(slots(log, Slot(log), save), log)
+    assert (caught.value.ending.outcome, caught.value.ending.hint) == ("storage_failed", "Free some space.")
+    assert log == ["before", "work"]

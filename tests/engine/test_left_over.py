@@ -1,4 +1,4 @@
-"""No process that a run started outlives it, wherever it hides and however the run ends."""
+"""No process that a run started outlives it, wherever it hides, deaf or frozen, and however the run ends."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from codex_multi_role.host.processes import Family, lives, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
+from tests.support.leftovers import processes_of
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
 from tests.support.tools import command
@@ -82,3 +83,31 @@ def test_others_processes_are_left_alone(tmp_path: Path) -> None:
     finally:
         os.kill(stranger, signal.SIGKILL)
         os.waitpid(stranger, 0)
+
+
+FREEZE = "trap '' TERM; kill -STOP $$"
+
+
+@pytest.mark.parametrize(
+    ("role", "command"),
+    [
+        ({}, FREEZE),
+        (FREE, f'setsid -f sh -c "{FREEZE.replace("$", chr(92) + "$")}"'),
+    ],
+)
+def test_tool_command_that_freezes_does_not_outlive_the_run(
+    tmp_path: Path, role: dict[str, object], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.3)
+    call = {"call": "exec_command", "arguments": {"cmd": command, "yield_time_ms": 250}}
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [call, say()]}]})
+    assert team.run().outcome == "cycles_used_up"
+    assert commands_of(tmp_path) == []
+
+
+def commands_of(folder: Path) -> list[str]:
+    found = []
+    for process in processes_of(folder):
+        with contextlib.suppress(psutil.Error):
+            found.append(" ".join(process.cmdline()))
+    return found

@@ -1,15 +1,18 @@
-"""A resumed run may have other inputs, as long as nothing that it has recorded depends on them."""
+"""A resumed run may have other inputs, as long as nothing that it has recorded depends on them, and one folder."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codex_multi_role import resume
 from codex_multi_role.errors import UsageError
+from codex_multi_role.option_keywords import ResumeKeywords
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -188,3 +191,45 @@ def test_input_of_work_after_a_skipped_step_cannot_change(tmp_path: Path) -> Non
     assert team.run(flow="own").exit_code == 3
     with pytest.raises(UsageError, match=r"word cannot be changed.* figures\.1 depends on it"):
         team.resume(inputs={"word": "b"})
+
+
+def ran(folder: Path, runs: str) -> TeamFolder:
+    """A run whose folder of runs is ``runs``, relative to the workspace."""
+    team = TeamFolder(folder, {"one": {}}, {"one": [say("first"), say("second"), say("third")]})
+    assert team.run(runs_dir=team.workspace / runs).outcome == "cycles_used_up"
+    return team
+
+
+def test_moved_project_is_not_resumed_in_checkout_at_old_path(tmp_path: Path) -> None:
+    team, moved = ran(tmp_path, "state/runs"), tmp_path / "moved"
+    team.workspace.rename(moved)
+    shutil.copytree(moved, team.workspace, symlinks=True)
+    before = sorted(team.workspace.rglob("*"))
+    with pytest.raises(UsageError, match=r"its folder of runs was moved from .*workspace/state/runs") as caught:
+        resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 2})
+    assert f"--workspace {moved}`" in caught.value.hint
+    assert sorted(team.workspace.rglob("*")) == before
+    changes: ResumeKeywords = {"cycles": 2, "workspace": moved}
+    report = resume("latest", runs_dir=moved / "state/runs", changes=changes)
+    assert read(report.folder / "run.json")["workspace"] == str(moved)
+    assert resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 3}).totals["turns"] == 3
+
+
+def test_other_folder_of_same_name_requires_explicit_workspace(tmp_path: Path) -> None:
+    """A run resumes in it only if the workspace is given."""
+    team = ran(tmp_path, "../runs")
+    team.workspace.rename(tmp_path / "moved")
+    with pytest.raises(UsageError, match="does not exist") as caught:
+        team.resume(cycles=2)
+    assert "--workspace DIR`" in caught.value.hint
+    team.workspace.mkdir()
+    with pytest.raises(UsageError, match="another folder of the same name"):
+        team.resume(cycles=2)
+    assert team.resume(cycles=2, workspace=team.workspace).totals["turns"] == 2
+    assert team.resume(cycles=3).totals["turns"] == 3
+
+
+def test_edited_workspace_is_resumed_in(tmp_path: Path) -> None:
+    team = ran(tmp_path, "../runs")
+    (team.workspace / "new.txt").write_text("an edit between two sessions")
+    assert team.resume(cycles=2).totals["turns"] == 2

@@ -1,12 +1,19 @@
-"""What a run's folder shows of it, whatever wrote it and whenever it was killed."""
+"""What recorded runs show: of a folder, of all runs, of earlier runs of a flow."""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.recorded import changed_files, read_tests
+import psutil
+
+from codex_multi_role.cli.flows import typical_runs
+from codex_multi_role.presentation.event_tail import RunsReader
+from codex_multi_role.presentation.recorded import Records, changed_files, read_tests
 from codex_multi_role.run_folder import RunFolder, TurnFolder
+from tests.support.recorded_runs import make_run, record
 
 
 def leave_turn(folder: RunFolder, *handed_in: str, **result: Any) -> TurnFolder:
@@ -35,3 +42,60 @@ def test_tests_are_in_order_beyond_a_thousand_too(tmp_path: Path) -> None:
         (folder.path / "tests" / name).mkdir(parents=True)
         (folder.path / "tests" / name / "result.json").write_text("{}")
     assert [result["number"] for result in read_tests(folder)] == [2, 999, 1000]
+
+
+def took(turns: int, seconds: float, **more: float) -> dict[str, float]:
+    return {"turns": turns, "seconds": seconds, **more}
+
+
+def test_cost_is_that_of_runs_which_have_one(tmp_path: Path) -> None:
+    for number, cost in enumerate([{}, {"cost": 0.5}, {"cost": 0.25}, {"cost": 4.0}]):
+        make_run(tmp_path, f"run{number}", totals=took(2, 60.0, **cost))
+    [known] = typical_runs(tmp_path).values()
+    assert known.in_words == "typically 2 turns in 1 min 00 s for $0.50 (known for 3 runs), the median of 4 runs"
+
+
+def test_figures_are_the_medians_of_runs_that_ended_with_a_model(tmp_path: Path) -> None:
+    for number, (turns, seconds) in enumerate([(4, 60.0), (8, 200.0), (30, 4000.0)]):
+        make_run(tmp_path, f"run{number}", totals=took(turns, seconds))
+    make_run(tmp_path, "played", totals=took(99, 1.0), playbook="roman-numerals")
+    make_run(tmp_path, "parked", totals=took(99, 1.0), exit_code=5)
+    make_run(tmp_path, "forked", totals=took(99, 1.0), forked_from={"run_id": "run0"})
+    make_run(tmp_path, "other", flow="testgen", totals=took(1, 12.0))
+    found = typical_runs(tmp_path)
+    assert {flow: each.in_words for flow, each in found.items()} == {
+        "cycles": "typically 8 turns in 3 min 20 s, the median of 3 runs",
+        "testgen": "typically 1 turn in 12.0 s, as in the only run so far",
+    }
+
+
+def test_nothing_is_typical_before_the_first_run(tmp_path: Path) -> None:
+    assert typical_runs(tmp_path / "nowhere") == {}
+
+
+def make_live(folder: RunFolder) -> None:
+    """As if this process worked on the run."""
+    folder.write_record(record(folder.run_id, status="running", exit_code=None))
+    folder.owner_path.write_text(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}))
+
+
+def test_record_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
+    first, second = (make_run(tmp_path, name) for name in ("first", "second"))
+    reader = RunsReader(Records(tmp_path).look)
+    before = {run.run_id: run.record for run in reader.look()}
+    first.write_record(record("first", status="succeeded"))
+    after = {run.run_id: run.record for run in reader.look()}
+    assert list(before) == list(after) == ["first", "second"]
+    assert after["first"]["status"] == "succeeded"
+    assert after["second"] is before["second"]
+    second.record_path.unlink()
+    assert [run.run_id for run in reader.look()] == ["first"]
+
+
+def test_event_of_another_version_does_not_end_the_looking(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "live")
+    make_live(folder)
+    with folder.events_path.open("a") as events:
+        events.write('{"type": "turn_started", "at": "2026-01-31T10:16:00.000+00:00"}\n')
+    [run] = RunsReader(Records(tmp_path).look).look()
+    assert run.alive

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.verdicts.known_contracts import FILE, known_contracts
 from tests.verdicts.playing import WORKFLOWS, Answers, play, walk
 
 PLAYED = {f"{path.parents[1].name}-{path.stem}": path for path in sorted(WORKFLOWS.glob("*/answers/*.yaml"))}
@@ -35,3 +36,9 @@ def test_run_on_the_binary_ends_by_the_rules(name: str, tmp_path: Path) -> None:
     report = play(PLAYED[name].parents[1], answers, tmp_path)
     assert answers.expects(report.exit_code, report.outcome), report
     assert {each: (tmp_path / "workspace" / each).read_text() for each in answers.leaves} == answers.leaves
+
+
+@pytest.mark.extensions
+@pytest.mark.real  # takes seconds
+def test_derived_contracts_are_those_that_were_looked_at() -> None:
+    assert known_contracts() == FILE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Git ends at once when it is stopped, whatever it has printed, and reads again what changed meanwhile."""
+"""Git ends at once when it is stopped, reads again what changed meanwhile, and says which filter cannot do its work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 import psutil
 import pytest
 
-from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace.git import Git
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace.conversion import clean
+from codex_multi_role.workspace.git import ConfiguredGit, Git
+from codex_multi_role.workspace.run_worktree import add_run_worktree
+from tests.support.workspaces import commit_all
 
 
 @pytest.fixture
@@ -71,3 +74,51 @@ def test_what_changed_while_git_read_is_read_again(
     monkeypatch.setattr(Git, "_run", disturbed)
     git.read_files("add", "a.txt")
     assert git.run("ls-files").stdout == b"a.txt\n"
+
+
+FILTERS = ("clean = not-there\nsmudge = not-there", "process = not-there", "clean = /not-there\nsmudge = /not-there")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of which one file has a filter that nobody has configured."""
+    (top := tmp_path / "project").mkdir()
+    (top / "a.txt").write_text("text\n")
+    (top / ".gitattributes").write_text("a.txt filter=secret\n")
+    commit_all(top)
+    return top
+
+
+def configure(project: Path, monkeypatch: pytest.MonkeyPatch, lines: str) -> None:
+    """Give the user a configuration with these lines about the filter."""
+    (project.parent / "gitconfig").write_text(f'[filter "secret"]\n{lines}\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(project.parent / "gitconfig"))
+
+
+@pytest.mark.parametrize("lines", FILTERS)
+def test_required_filter_whose_program_is_missing_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch, lines: str
+) -> None:
+    configure(project, monkeypatch, f"{lines}\nrequired = true")
+    with pytest.raises(UsageError, match=r"^a\.txt has a git filter that failed: .*not-there.*(not found|No such)"):
+        add_run_worktree(project.parent / "copies", project, "", "r1")
+    git = ConfiguredGit(project / ".git", project)
+    with pytest.raises(UsageError, match=r"^a\.txt has a git filter that failed: .*not-there") as error:
+        clean(git, {"a.txt": project / "a.txt"}, project)
+    assert "git config --get-regexp '^filter'" in error.value.hint
+
+
+@pytest.mark.parametrize("value", ["required = true", "required = yes", "required"])
+def test_filter_that_is_only_required_is_named(project: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    configure(project, monkeypatch, value)
+    with pytest.raises(UsageError, match=r"^a\.txt has the git filter secret, which cannot run: it has no program$"):
+        add_run_worktree(project.parent / "copies", project, "", "r1")
+
+
+@pytest.mark.parametrize("lines", ["required = false", "smudge = not-there"])
+def test_filter_that_is_not_required_changes_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, lines: str
+) -> None:
+    configure(project, monkeypatch, lines)
+    copy = add_run_worktree(project.parent / "copies", project, "", "r1")
+    assert (copy / "a.txt").read_text() == "text\n"

@@ -1,12 +1,17 @@
-"""Annotations of a run: its failure, its failing tests and its warnings, as GitHub's runner reads a log."""
+"""What the platforms read: annotations in a log, a report of links, and blocks that keep text of others as code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.extensions.ci.reports import MOST_OF_A_KIND, run_annotations
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.reports import MOST_OF_A_KIND, link_annotations, run_annotations
+from codex_multi_role.extensions.ci.run_blocks import code, code_block
 from codex_multi_role.presentation.pieces import Note
-from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
+from tests.support.continuous_integration import PYTEST_REPORT, RUN_ID, leave_tests, make_ended
 from tests.support.workflow_log import read_log
 
 
@@ -47,3 +52,43 @@ def test_no_more_than_github_shows(tmp_path: Path) -> None:
 def test_good_run_has_no_errors(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 0)
     assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None)))} == {"warning"}
+
+
+JOB = "https://gitlab.example.com/team/shop/-/jobs/17"
+
+
+def test_links_lead_to_the_runs_folder_among_the_artifacts(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    report = link_annotations(run, {"CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path)})
+    assert report == {
+        "codex-multi-role": [
+            {
+                "external_link": {
+                    "label": f"run {RUN_ID}: All cycles are used up",
+                    "url": f"{JOB}/artifacts/browse/runs/{RUN_ID}/",
+                }
+            },
+            {"external_link": {"label": "run.json", "url": f"{JOB}/artifacts/file/runs/{RUN_ID}/run.json"}},
+        ]
+    }
+
+
+def test_only_artifacts_are_linked(tmp_path: Path) -> None:
+    """Nothing is linked outside a CI job, for a run folder outside the project, or without a run."""
+    run = make_ended(tmp_path)
+    elsewhere = {"CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path / "project")}
+    for environment in ({}, elsewhere):
+        assert link_annotations(run, environment) == {}
+    none = EndedRun.without_run(UsageError("x"))
+    assert link_annotations(none, elsewhere) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "span"),
+    [("``\u200b`", "```` ``` ````"), ("\u202e", ""), ("a\x1b[2Jb", "`a[2Jb`"), ("\u200b/merge", "`/merge`")],
+)
+def test_code_in_markdown_is_fenced_after_cleaning(line: str, span: str) -> None:
+    """Otherwise what is removed from a text could make it end its own fence."""
+    assert code(line) == span
+    assert code_block([f"{line}`"])[0].startswith("````" if "``" in line else "```")
+    assert not code_block([line])[1].startswith("/")

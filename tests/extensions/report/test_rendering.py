@@ -1,13 +1,20 @@
-"""Templates: values are escaped, unknown names are errors, and compiled ones are only kept if possible."""
+"""What goes into a page: escaped, without secrets, cut with a note; parts of extensions; compiled templates."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
 
 from codex_multi_role.extensions.report import rendering
+from codex_multi_role.extensions.report.page import write_report
+from codex_multi_role.extensions.report.parts import Reader, Text, embedded
+from codex_multi_role.host.redaction import Redactor
+from tests.support.browser import Report
+from tests.support.plugins import install
+from tests.support.recorded_runs import make_run
 
 
 @pytest.fixture
@@ -48,3 +55,80 @@ def test_changed_template_is_compiled_again(templates: Path) -> None:
 def test_templates_work_where_nothing_can_be_kept(templates: Path) -> None:
     (templates / "__pycache__").write_text("")
     assert shown() == "<b>&lt;&amp;&gt;</b>"
+
+
+CUT_AT = 4000
+SECRET = "hunter2-" + "0123456789" * 16
+REDACT = Redactor({"MY_SECRET": SECRET})
+
+
+def read(folder: Path, text: str) -> Text:
+    path = folder / "changes.patch"
+    path.write_text(text)
+    found = Reader(folder, REDACT, CUT_AT).text(path, exact=True)
+    assert found is not None
+    return found
+
+
+def test_text_that_is_shorter_without_its_secrets_is_still_cut(tmp_path: Path) -> None:
+    whole = f"{SECRET}\n" * 600
+    text = read(tmp_path, whole)
+    assert text.of == len(whole)
+    assert set(text.text.splitlines()) == {"[redacted]"}
+
+
+@pytest.mark.parametrize("before", [0, 1, 7, 8, 100, len(SECRET) - 1, len(SECRET)])
+def test_no_part_of_a_secret_stays_where_it_lies_across_the_cut(tmp_path: Path, before: int) -> None:
+    words = "." * (CUT_AT - before)
+    text = read(tmp_path, words + SECRET + "." * CUT_AT)
+    assert text.text.removesuffix("[redacted]") == words
+    assert text.of == 2 * CUT_AT - before + len(SECRET)
+
+
+def test_size_of_cut_text_is_given_in_bytes() -> None:
+    text = Reader(Path(), REDACT, CUT_AT).cut("é" * 5000)
+    assert (len(text.text), text.of) == (CUT_AT, 10_000)
+
+
+def test_numbers_that_no_browser_reads_are_texts() -> None:
+    value = json.loads('[{"text": "</script>", "value": {"a": NaN, "b": [-Infinity, 1e999], "c": 1.5}}]')
+    read = json.loads(embedded(value), parse_constant=pytest.fail)
+    assert read == [{"text": "</script>", "value": {"a": "NaN", "b": ["-Infinity", "Infinity"], "c": 1.5}}]
+
+
+SOURCE = """
+from markupsafe import Markup
+from codex_multi_role.extensions.report.page_parts import ReportPart
+
+def extra(folder, changed):
+    return ReportPart("extra", "Extra", "What else there is", ["<b>", Markup("<i>of </i>"), folder.run_id])
+
+def nothing(folder, changed):
+    return None
+
+def pieces():
+    yield "started"
+    raise OSError("ghp_0123456789abcdefghij0123456789abcdef is gone")
+
+def halfway(folder, changed):
+    return ReportPart("halfway", "Halfway", "Half", pieces())
+"""
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    names = ["extra", "nothing", "halfway"]
+    install(tmp_path, monkeypatch, "page_parts", names, SOURCE, ["not_there = extra_page_parts:no_such"])
+    return Report(write_report(make_run(tmp_path / "runs", "first")))
+
+
+def test_part_of_an_extension_is_below_the_turns_and_linked(report: Report) -> None:
+    assert '<section id="extra" aria-labelledby="extra-heading">' in report.source
+    assert "What else there is <b>of first" in report.text
+    assert {"#extra", "#halfway", "#not_there"} < {*report.links}
+    assert 'id="nothing"' not in report.source
+
+
+def test_part_that_fails_says_why_and_stops_no_other(report: Report) -> None:
+    assert "Half startedThis cannot be shown: [redacted] is gone" in report.text
+    assert "Not there This cannot be shown: the part of the report 'not_there'" in report.text

@@ -1,4 +1,4 @@
-"""The lines of changed files with who wrote them: bounded, without secrets, and nothing if git cannot tell."""
+"""The lines of changed files with who wrote them, and what commits say of a run: bounded, without secrets."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from codex_multi_role.extensions.results.changed_lines import (
     MOST_LINES,
     ChangedFiles,
 )
+from codex_multi_role.extensions.results.commit_texts import inert
+from codex_multi_role.extensions.results.exporting import export_branch, start_of
+from codex_multi_role.extensions.results.run_history import history_of
 from tests.support.histories import History
 
 pytestmark = pytest.mark.real
@@ -66,3 +69,19 @@ def test_states_that_are_gone_show_nothing(tmp_path: Path) -> None:
     assert list(ChangedFiles(history.run, ["a.txt"])) == []
     shutil.rmtree(history.run.snapshots_path)
     assert not ChangedFiles(history.run, ["a.txt"])
+
+
+def test_reports_of_roles_refer_to_nothing_of_a_git_host(tmp_path: Path) -> None:
+    """Otherwise a commit in the default branch would close issues, notify people and skip tests."""
+    told = "Fixes #1, GH-2, o/r#3 and !4 for @somebody; see https://example.com/issues/5. [Skip CI] In C#, a != b"
+    harmless = (
+        "Fixes # 1, GH 2, o/r# 3 and ! 4 for @ somebody; see https: //example.com/issues/5. [ Skip CI] In C#, a != b"
+    )
+    assert inert(told) == harmless
+    history = History(tmp_path, {}, {})
+    history.turn("writer", {"a": "1"}, summary=told)
+    repository, below, base = start_of(recorded := history_of(history.run), None)
+    made = export_branch(recorded, "agents/run", repository, below, base)
+    message = repository.git.run("show", "--no-patch", "--format=%B", made.tip).stdout.decode()
+    assert " ".join(message.split()).startswith("writer: Fixes # 1, GH 2, o/r# 3 and ! 4")
+    assert harmless in " ".join(message.split())

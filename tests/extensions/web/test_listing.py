@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.web.forms import in_form_words
 from codex_multi_role.extensions.web.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions
@@ -90,3 +91,25 @@ def test_invalid_or_unreadable_run_hides_no_other_run(tmp_path: Path) -> None:
         "bad": "unreadable",
     }
     assert RunList(Records(tmp_path / "nowhere").look).page().rows == []
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (
+            "error: Invalid value for '--cycles': 'x' is no whole number\nhint: See `codex-multi-role run --help`.",
+            "Cycles: 'x' is no whole number",
+        ),
+        (
+            'error: missing goal\nhint: Set it with --goal "…" or --goal-file FILE.',
+            "missing goal\nFill in “Goal”.",
+        ),
+        ("error: Invalid value for '--max-turns': 'x' is not a number.", "Max turns: 'x' is not a number."),
+        ("hint: Set --input target_coverage=<number>.", "Fill in “target coverage”."),
+        ("hint: Set --input 'wanted=[a, b]'.", "Fill in “wanted”."),
+        ("Name a folder with --workspace.", "Name a folder with “Workspace”."),
+        ("the option --goalkeeper stays, and so does --run-id", "the option --goalkeeper stays, and so does --run-id"),
+    ],
+)
+def test_error_names_the_fields_of_the_form(output: str, words: str) -> None:
+    assert in_form_words(output) == words

@@ -294,7 +294,7 @@ OUTSIDE = (
         "leaving the sandbox is declined by default",
         replaced(_decide, lambda decide, allowed: decide(True)),
         (
-            "codex/test_approvals.py::test_default_policy_declines",
+            "codex/test_incoming.py::test_default_policy_declines",
             f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
         ),
     ),
@@ -344,13 +344,13 @@ OUTSIDE = (
     broken(
         "a moved run does not write into another folder of the old name",
         returns(require_same_workspace, None),
-        ("engine/test_resume_moved.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),
+        ("engine/test_resume_changed.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),
     ),
     broken(
         "what a role reports does nothing on a git host",
         replaced(inert, lambda _, text: text),
         (
-            "extensions/results/test_commit_texts.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
+            "extensions/results/test_changed_lines.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
             "extensions/results/pull_request/test_description.py::test_title_refers_to_nothing",
         ),
     ),

@@ -92,7 +92,7 @@ WAITS = (
     broken(
         "whatever Codex asks is answered",
         replaced(answer, _with_nothing),
-        ("codex/test_approvals.py::test_what_is_not_known_is_an_error_never_silence",),
+        ("codex/test_incoming.py::test_what_is_not_known_is_an_error_never_silence",),
     ),
     broken(
         "a Codex process has a session of its own",
@@ -109,7 +109,7 @@ WAITS = (
         returns(Family.end, 0),
         (
             "workspace/test_commands.py::test_descendants_end_at_the_deadline",
-            "workspace/test_commands.py::test_orphan_in_its_own_session_is_found",
+            "workspace/test_commands.py::test_what_the_command_leaves_behind_cannot_hold_us",
         ),
     ),
     broken(
@@ -121,7 +121,7 @@ WAITS = (
         "a process is known by its mark where nothing else tells of it",
         returns(processes._marks, dict[str, str]()),
         (
-            "workspace/test_commands.py::test_orphan_in_its_own_session_is_found",
+            "workspace/test_commands.py::test_what_the_command_leaves_behind_cannot_hold_us",
             "engine/test_left_over.py::test_what_a_roles_command_left_running_ends_with_the_run",
         ),
     ),

@@ -1,4 +1,4 @@
-"""What a row of the database says of a run: it names no program and no place of the worker's machine."""
+"""What a row of the database says of a run, in which order runs are handed out: it names no program and no place."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import codex_multi_role.lifecycle.running as running
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers import run_attempt as module
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
 from codex_multi_role.extensions.machines.workers.run_attempt import RunAttempt
-from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
+from codex_multi_role.extensions.machines.workers.run_requests import (
+    RANKS,
+    RunRequest,
+    can_take,
+    dequeue_order,
+    queue_with_labels,
+)
 from codex_multi_role.extensions.machines.workers.submission import NOT_ON_WORKERS, OF_THIS_MACHINE
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_options import RunOptions
@@ -72,3 +80,37 @@ def test_change_in_a_row_names_no_program_or_place(name: str, attempt: RunAttemp
     attempt._run.request.changes.clear()
     attempt._resumed(Mock(spec=Placement))
     assert running.resume.called  # type: ignore[attr-defined]
+
+
+NAMES = st.text("abc-_.1", min_size=1, max_size=5)
+
+
+@given(NAMES, st.sets(NAMES, max_size=4), st.sets(NAMES, max_size=4), st.sets(NAMES, max_size=4))
+def test_worker_takes_runs_whose_labels_it_has(
+    queue: str, needed: set[str], labels: set[str], queues: set[str]
+) -> None:
+    full = queue_with_labels(queue, needed)
+    assert can_take(full, queues, labels) == (queue in queues and needed <= labels)
+
+
+@pytest.mark.parametrize("name", ["", "a+b", "a b", "a,b"])
+def test_queue_name_that_would_be_misread_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a queue"):
+        queue_with_labels(name, [])
+    with pytest.raises(UsageError, match="cannot name a queue"):
+        queue_with_labels("goals", [name])
+
+
+@given(st.tuples(st.integers(-99, 99), st.integers(0, RANKS)), st.tuples(st.integers(-99, 99), st.integers(0, RANKS)))
+def test_higher_priority_and_lower_rank_come_first(one: tuple[int, int], other: tuple[int, int]) -> None:
+    orders = dequeue_order(*one), dequeue_order(*other)
+    assert all(1 <= order < 2**31 for order in orders)
+    if min(max(one[0], -50), 50) > min(max(other[0], -50), 50) or (one[0] == other[0] and one[1] < other[1] < RANKS):
+        assert orders[0] < orders[1]
+
+
+def test_request_survives_its_row() -> None:
+    request = RunRequest(
+        run_id="one", options={"goal": "g"}, definitions={"archive": "a"}, workspace={}, labels=("gpu",), changes={}
+    )
+    assert RunRequest.of(request.as_json()) == request
