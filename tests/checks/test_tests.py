@@ -38,30 +38,43 @@ def test_passing_tests(make_context: MakeContext) -> None:
     assert [path.name for path in context.workspace.root.iterdir()] == ["test_a.py"]
 
 
-def test_failing_tests_are_reported_with_their_failures(make_context: MakeContext) -> None:
-    result = _run(make_context({"test_a.py": "def test_a(): pass\ndef test_b(): assert 1 == 2, 'roman'\n"}))
-    assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 1, (1, 1, 0, 0))
+ERROR = "AssertionError: roman"
+LIE = "def pytest_sessionfinish(session): session.exitstatus = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "status", "code", "counts"),
+    [
+        ({"test_a.py": "def test_a(worker_id): pass\n"}, "passed", 0, (1, 0, 0, 0)),
+        ({"a.py": "x = 1\n"}, "no tests", 5, (0, 0, 0, 0)),
+        ({"conftest.py": LIE, "test_a.py": "def test_a(): assert 0\n"}, "failed", 0, (0, 1, 0, 0)),
+    ],
+    ids=["with a plug-in of the environment", "none", "whose exit code lies"],
+)
+def test_tests_end(
+    make_context: MakeContext, files: dict[str, str], status: str, code: int, counts: tuple[int, int, int, int]
+) -> None:
+    result = _run(make_context(files, environment=WITH_PLUGINS))
+    assert (result["status"], result["exit_code"], _counts(result)) == (status, code, counts)
+
+
+@pytest.mark.parametrize(
+    ("source", "counts", "test", "message"),
+    [
+        ("def test_a(): pass\ndef test_b(): assert 1 == 2, 'roman'\n", (1, 1, 0, 0), "test_a::test_b", ERROR),
+        ("import nowhere_to_be_found\n", (0, 0, 1, 0), "test_a", "No module named 'nowhere_to_be_found'"),
+    ],
+)
+def test_failures_and_errors_are_reported_with_what_they_say(
+    make_context: MakeContext, source: str, counts: tuple[int, int, int, int], test: str, message: str
+) -> None:
+    """Also the errors of a collection, which pytest writes to standard output: the role must see them."""
+    result = _run(make_context({"test_a.py": source}))
+    assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 1, counts)
     [failure] = result["failures"]
-    assert failure["test"] == "test_a::test_b"
-    assert "AssertionError: roman" in failure["message"]
-
-
-def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
-    result = _run(make_context({"test_a.py": "def test_a(worker_id): pass\n"}, environment=WITH_PLUGINS))
-    assert (result["status"], _counts(result)) == ("passed", (1, 0, 0, 0))
-
-
-def test_error_in_collection_is_a_failure_with_its_output(make_context: MakeContext) -> None:
-    """pytest writes these to standard output; the role must see them."""
-    result = _run(make_context({"test_a.py": "import nowhere_to_be_found\n"}))
-    assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 1, (0, 0, 1, 0))
-    assert "No module named 'nowhere_to_be_found'" in result["output_tail"]
-    assert "nowhere_to_be_found" in result["failures"][0]["message"]
-
-
-def test_workspace_without_tests_is_not_a_failure(make_context: MakeContext) -> None:
-    result = _run(make_context({"a.py": "x = 1\n"}))
-    assert (result["status"], result["exit_code"]) == ("no tests", 5)
+    assert failure["test"] == test
+    assert message in failure["message"]
+    assert message in result["output_tail"]
 
 
 def test_tests_that_hang_are_timed_out(make_context: MakeContext) -> None:
@@ -80,12 +93,6 @@ def test_command_that_cannot_be_run(make_context: MakeContext, command: str, rea
     assert result["status"] == "could not run"
     assert reason in result["reason"]
     assert result["command"] == command
-
-
-def test_exit_code_alone_is_not_believed(make_context: MakeContext) -> None:
-    lie = "def pytest_sessionfinish(session): session.exitstatus = 0\n"
-    result = _run(make_context({"conftest.py": lie, "test_a.py": "def test_a(): assert 0\n"}))
-    assert (result["status"], result["exit_code"]) == ("failed", 0)
 
 
 def test_success_without_a_report_is_not_believed(make_context: MakeContext) -> None:

@@ -28,41 +28,36 @@ def guarded(error: BaseException | None = None) -> int:
     return run_guarded(command, [])
 
 
+WRONG = ("it is wrong", "do this")
+FREE_SPACE = "Free some space or fix the permissions, then try again; a run continues when it is resumed."
+TOGETHER = DefinitionError.together([DefinitionError("a.yaml:1:1: x", "do this"), DefinitionError("b.yaml:2:1: y")])
+
+
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("error", "code", "told"),
     [
-        (UsageError("it is wrong", "do this"), 2),
-        (CodexNotFound("it is wrong", "do this"), 2),
-        (RoleFailed("it is wrong", "timed_out", "do this"), 3),
-        (CodexMultiRoleError("it is wrong", "do this"), 3),
+        (None, 0, ""),
+        (click.exceptions.Exit(1), 1, ""),
+        (UsageError(*WRONG), 2, "error: it is wrong\nhint: do this\n"),
+        (CodexNotFound(*WRONG), 2, "error: it is wrong\nhint: do this\n"),
+        (TOGETHER, 2, "error: a.yaml:1:1: x\nhint: do this\nerror: b.yaml:2:1: y\n"),
+        (RoleFailed("it is wrong", "timed_out", "do this"), 3, "error: it is wrong\nhint: do this\n"),
+        (CodexMultiRoleError(*WRONG), 3, "error: it is wrong\nhint: do this\n"),
+        (
+            PermissionError(13, "Permission denied", "/etc/x"),
+            3,
+            f"error: /etc/x: Permission denied\nhint: {FREE_SPACE}\n",
+        ),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (click.Abort(), 130, "error: interrupted\n"),
     ],
 )
 def test_error_is_a_line_a_hint_and_its_exit_code(
-    error: CodexMultiRoleError, code: int, capsys: pytest.CaptureFixture[str]
+    error: BaseException | None, code: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Each of the problems found together keeps its own hint."""
     assert guarded(error) == code
-    assert capsys.readouterr() == ("", "error: it is wrong\nhint: do this\n")
-
-
-def test_problems_found_together_keep_their_own_hints(capsys: pytest.CaptureFixture[str]) -> None:
-    error = DefinitionError.together([DefinitionError("a.yaml:1:1: x", "do this"), DefinitionError("b.yaml:2:1: y")])
-    assert guarded(error) == 2
-    assert capsys.readouterr() == ("", "error: a.yaml:1:1: x\nhint: do this\nerror: b.yaml:2:1: y\n")
-
-
-def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded() == 0
-    assert capsys.readouterr() == ("", "")
-
-
-def test_command_sets_its_own_exit_code() -> None:
-    assert guarded(click.exceptions.Exit(1)) == 1
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_interruption_is_130(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(error) == 130
-    assert "interrupted" in capsys.readouterr().err
+    assert capsys.readouterr() == ("", told)
 
 
 def test_unexpected_error_prints_one_line_and_saves_traceback(
@@ -83,11 +78,6 @@ def test_traceback_is_shown_where_it_is_wanted(
     monkeypatch.setenv("CODEX_MULTI_ROLE_DEBUG", "1")
     assert guarded(ZeroDivisionError("by zero")) == 3
     assert "Traceback" in capsys.readouterr().err
-
-
-def test_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(PermissionError(13, "Permission denied", "/etc/secret")) == 3
-    assert "error: /etc/secret: Permission denied" in capsys.readouterr().err
 
 
 def test_limit_of_the_system_is_not_reported_as_bug(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

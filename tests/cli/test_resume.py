@@ -28,64 +28,40 @@ def changes(*arguments: str) -> ForkKeywords:
         return changes_of(context, REMEMBERED)
 
 
-def test_what_is_not_given_does_not_change() -> None:
-    assert changes() == {}
-
-
-def test_what_is_given_changes_even_to_the_default() -> None:
-    assert changes("--cycles", "3", "--no-run-tests") == {"cycles": 3, "run_tests": False}
-
-
-def test_environment_changes_a_run_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("codex-multi-role.yaml").write_text("cycles: 9\nmodel: z\n")
-    monkeypatch.setenv("CODEX_MULTI_ROLE_MODEL", "m")
-    assert changes() == {"model": "m"}
-
-
-def test_what_may_be_repeated_adds_to_what_the_run_has() -> None:
-    given = changes("-i", "b=3", "-c", "model=x", "-c", "third=z")
-    assert given == {"inputs": {"a": "1", "b": "3"}, "config": ("other=y", "model=x", "third=z")}
-
-
-def test_changes_are_run_options() -> None:
-    assert {setting.key for setting in CHANGEABLE} - {"input"} < OPTIONS.keys()
-
-
 def changes_of_fork(*arguments: str) -> ForkKeywords:
     with fork.make_context("fork", ["latest", "--from", "plan", *arguments]) as context:
         return changes_for(context, FORKED)
 
 
-def test_fork_without_options_changes_nothing() -> None:
+def test_what_is_given_changes_even_to_the_default() -> None:
+    assert changes() == {}
+    assert changes("--cycles", "3", "--no-run-tests") == {"cycles": 3, "run_tests": False}
     assert changes_of_fork() == {}
-
-
-def test_goal_flow_and_everything_else_may_change() -> None:
     Path("goal.md").write_text("from a file\n")
-    assert changes_of_fork("--goal-file", "goal.md", "--run-id", "second", "--workspace", "w", "--cycles", "3") == {
-        "goal": "from a file",
-        "run_id": "second",
-        "workspace": Path("w"),
-        "cycles": 3,
-    }
+    given = changes_of_fork("--goal-file", "goal.md", "--run-id", "second", "--workspace", "w", "--cycles", "3")
+    assert given == {"goal": "from a file", "run_id": "second", "workspace": Path("w"), "cycles": 3}
 
 
-def test_inputs_are_added_to_those_of_the_same_flow_only() -> None:
-    assert changes_of_fork("-i", "b=2", "-c", "other=y") == {
-        "inputs": {"a": "1", "b": "2"},
-        "config": ("model=x", "other=y"),
-    }
-    assert changes_of_fork("--flow", "another", "-i", "b=2") == {"flow": "another", "inputs": {"b": "2"}}
-    assert changes_of_fork("--flow", "own", "-i", "b=2")["inputs"] == {"a": "1", "b": "2"}
-
-
-def test_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("codex-multi-role.yaml").write_text("cycles: 9\ngoal: z\nworkspace: here\n")
+def test_environment_changes_a_run_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("codex-multi-role.yaml").write_text("cycles: 9\nmodel: z\ngoal: z\nworkspace: here\n")
+    monkeypatch.setenv("CODEX_MULTI_ROLE_MODEL", "m")
+    assert changes() == changes_of_fork() == {"model": "m"}
     monkeypatch.setenv("CODEX_MULTI_ROLE_GOAL", "from the environment")
-    assert changes_of_fork() == {"goal": "from the environment"}
+    assert changes_of_fork() == {"model": "m", "goal": "from the environment"}
 
 
-def test_changes_of_fork_are_run_options() -> None:
+def test_what_may_be_repeated_adds_to_what_the_run_has() -> None:
+    """Inputs only to those of the same flow."""
+    given = changes("-i", "b=3", "-c", "model=x", "-c", "third=z")
+    assert given == {"inputs": {"a": "1", "b": "3"}, "config": ("other=y", "model=x", "third=z")}
+    both = {"a": "1", "b": "2"}
+    assert changes_of_fork("-i", "b=2", "-c", "other=y") == {"inputs": both, "config": ("model=x", "other=y")}
+    assert changes_of_fork("--flow", "another", "-i", "b=2") == {"flow": "another", "inputs": {"b": "2"}}
+    assert changes_of_fork("--flow", "own", "-i", "b=2")["inputs"] == both
+
+
+def test_changes_are_run_options() -> None:
+    assert {setting.key for setting in CHANGEABLE} - {"input"} < OPTIONS.keys()
     assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < OPTIONS.keys()
 
 

@@ -40,9 +40,17 @@ def test_result_on_a_terminal_has_no_control_characters(tmp_path: Path) -> None:
     assert session.drawn == "a       b[2J\r\n"
 
 
-def test_failed_run_shows_what_would_help(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first", status="failed", outcome="unauthorized", exit_code=3, hint="Log in\nagain.")
-    assert "hint       Log in again.\n" in console("show", "first", folder=tmp_path).stdout
+def test_shown_is_what_the_record_has(tmp_path: Path) -> None:
+    """What would help after a failure, no next command where the goal is reached, no cycles where there are none."""
+    failed = {"status": "failed", "outcome": "unauthorized", "exit_code": 3, "hint": "Log in\nagain."}
+    folder = make_run(tmp_path / "runs", "first", **failed)
+    shown = console("show", "first", folder=tmp_path).stdout
+    assert "hint       Log in again.\n" in shown
+    assert "flow       cycles, 3 cycles" in shown
+    folder.events_path.write_text(folder.events_path.read_text().replace('"cycles": 3', '"cycles": 0'))
+    assert "flow       cycles\n" in console("show", "first", folder=tmp_path).stdout
+    make_run(tmp_path / "runs", "second", exit_code=0, status="succeeded", outcome="done")
+    assert "next:" not in console("show", "second", folder=tmp_path).stdout
 
 
 def test_no_runs_yet(tmp_path: Path) -> None:
@@ -88,10 +96,15 @@ def test_list_shows_what_failed_what_is_new_and_what_waits_for_a_person(tmp_path
     assert (wrong.returncode, told_wrong in wrong.stderr) == (2, True)
 
 
-def test_machines_get_the_records(tmp_path: Path) -> None:
+def test_machines_get_the_records_and_everything_of_one(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     (run,) = json.loads(console("runs", "--json", folder=tmp_path).stdout)
     assert (run["run_id"], run["status"], run["exit_code"]) == ("first", "ended", 1)
+    shown = json.loads(console("show", "latest", "--json", folder=tmp_path).stdout)
+    assert shown["run"]["outcome"] == "cycles_used_up"
+    assert [turn["status"] for turn in shown["turns"]] == ["invalid_reply", "completed"]
+    assert shown["tests"][0]["failed"] == 1
+    assert shown["next"] == "codex-multi-role resume first --cycles 6"
 
 
 def test_status_is_that_of_the_process_and_one_unreadable_run_hides_no_other(tmp_path: Path) -> None:
@@ -134,20 +147,6 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
 
 
-def test_machines_get_everything(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first")
-    shown = json.loads(console("show", "latest", "--json", folder=tmp_path).stdout)
-    assert shown["run"]["outcome"] == "cycles_used_up"
-    assert [turn["status"] for turn in shown["turns"]] == ["invalid_reply", "completed"]
-    assert shown["tests"][0]["failed"] == 1
-    assert shown["next"] == "codex-multi-role resume first --cycles 6"
-
-
-def test_run_that_reached_its_goal_needs_no_next_command(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first", exit_code=0, status="succeeded", outcome="done")
-    assert "next:" not in console("show", "first", folder=tmp_path).stdout
-
-
 def test_svg_picture_is_written_or_missing_folder_is_reported(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     done = console("show", "first", "--svg", "picture.svg", folder=tmp_path)
@@ -164,10 +163,3 @@ def test_answer_of_a_person_stands_at_its_step(tmp_path: Path) -> None:
     told = in_order(*asked, e.ReviewAnswered("ok.1", True, "good", "ann"), e.StepEnded("ok", 1, "COMPLETED"))
     folder.events_path.write_text("".join(json.dumps(event.as_record()) + "\n" for event in told))
     assert "  ✓ ok: approved by ann: good, 3.0 s\n" in console("show", "first", folder=tmp_path).stdout
-
-
-def test_flow_without_cycles_shows_none(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "first")
-    assert "flow       cycles, 3 cycles" in console("show", "first", folder=tmp_path).stdout
-    folder.events_path.write_text(folder.events_path.read_text().replace('"cycles": 3', '"cycles": 0'))
-    assert "flow       cycles\n" in console("show", "first", folder=tmp_path).stdout

@@ -97,34 +97,29 @@ def drawn(columns: list[Column], row: list[str], width: int | None) -> list[str]
     return [*table.heading, *table.row(row)]
 
 
-def test_row_continues_below_its_headings() -> None:
-    columns = [Column("name"), Column("number", number=True), Column("about", text=10)]
-    row = ["first", "12", "a text that is long enough"]
-    assert drawn(columns, row, None) == ["name   number  about", "first      12  a text that is long enough"]
-    assert drawn(columns, row, 30) == ["name   number  about", "first      12  a text that..."]
-    assert drawn(columns, row, 20) == ["name   number", "  about", "first      12", "  a text that is..."]
+WIDE = "\N{CJK UNIFIED IDEOGRAPH-6F22}"
+NARROW = [Column(name, text=4) for name in "abc"]
+COUNTED = [Column("name"), Column("number", number=True), Column("about", text=10)]
+ABOUT = ["first", "12", "a text that is long enough"]
 
 
-def test_path_loses_its_beginning() -> None:
-    assert drawn([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20)[1] == "...oles/catalog.yaml"
-
-
-def test_text_gets_its_room_before_a_path() -> None:
-    columns = [Column("file", path=6), Column("about", text=6)]
-    assert drawn(columns, ["/a/b/c/d/e.yaml", "all of it"], 18)[1] == "...yaml  all of it"
-
-
-def test_short_cells_leave_their_room_to_long_ones() -> None:
-    columns = [Column("a", text=4), Column("b", text=4), Column("c", text=4)]
-    assert drawn(columns, ["x" * 5, "y" * 40, "z" * 40], 41)[1] == f"xxxxx  {'y' * 13}...  {'z' * 13}..."
-
-
-def test_cell_that_is_never_cut_may_be_wider_than_the_terminal() -> None:
-    assert drawn([Column("run"), Column("status")], ["r" * 50, "failed"], 20)[2:] == ["r" * 50, "  failed"]
-
-
-def test_wide_characters_take_two_columns() -> None:
-    columns = [Column("a", text=4), Column("b")]
-    assert drawn(columns, ["\N{CJK UNIFIED IDEOGRAPH-6F22}" * 10, "end"], 16)[1] == (
-        "\N{CJK UNIFIED IDEOGRAPH-6F22}" * 4 + "...  end"
-    )
+@pytest.mark.parametrize(
+    ("columns", "row", "width", "lines"),
+    [
+        (COUNTED, ABOUT, None, ["name   number  about", "first      12  a text that is long enough"]),
+        (COUNTED, ABOUT, 30, ["name   number  about", "first      12  a text that..."]),
+        # continued below the headings
+        (COUNTED, ABOUT, 20, ["name   number", "  about", "first      12", "  a text that is..."]),
+        # a path loses its beginning, and leaves a text its room
+        ([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20, ["...oles/catalog.yaml"]),
+        ([Column("f", path=6), Column("b", text=6)], ["/a/b/c/d/e.yaml", "all of it"], 18, ["...yaml  all of it"]),
+        # short cells leave their room to long ones
+        (NARROW, ["x" * 5, "y" * 40, "z" * 40], 41, [f"xxxxx  {'y' * 13}...  {'z' * 13}..."]),
+        # never cut
+        ([Column("run"), Column("status")], ["r" * 50, "failed"], 20, ["r" * 50, "  failed"]),
+        # two columns wide
+        ([Column("a", text=4), Column("b")], [WIDE * 10, "end"], 16, [WIDE * 4 + "...  end"]),
+    ],
+)
+def test_row_is_cut_and_continued(columns: list[Column], row: list[str], width: int | None, lines: list[str]) -> None:
+    assert drawn(columns, row, width)[-len(lines) :] == lines

@@ -23,6 +23,7 @@ from tests.support.teams import TeamFolder, say
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+FOR_PEOPLE = "--all excludes --json and --quiet"
 WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]
 
 
@@ -148,15 +149,12 @@ def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, heading
     assert max(len(heading), len(row)) <= width
 
 
-def test_run_and_all_runs_exclude_each_other(tmp_path: Path) -> None:
-    done = console("watch", "latest", "--all", folder=tmp_path)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: RUN and --all exclude each other")
-
-
-@pytest.mark.parametrize("setting", ["--json", "--quiet"])
-def test_all_runs_are_for_people(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_guarded(group, ["watch", "--all", setting]) == 2
-    assert "error: --all excludes --json and --quiet" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("also", "told"), [("latest", "RUN and --all exclude each other"), ("--json", FOR_PEOPLE), ("--quiet", FOR_PEOPLE)]
+)
+def test_all_runs_exclude_one_run_and_machines(also: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(group, ["watch", "--all", also]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {told}"
 
 
 def test_empty_run_list_is_reported_on_a_terminal(tmp_path: Path) -> None:

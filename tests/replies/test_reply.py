@@ -12,53 +12,38 @@ from codex_multi_role.replies import Reply, read_reply
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
 
-def test_good_answer() -> None:
-    assert read_reply('Sure!\n```json\n{"summary": "ok"}\n```', SCHEMA) == Reply({"summary": "ok"}, False, "")
+EMPTY = Reply(None, False, "The answer was empty.", only_text=True)
+MISMATCH = "The JSON object does not match its schema:\n- $.summary: %s is not of type 'string'"
+UNPARSED = "The JSON object does not parse: expected ':' after the key 'b', near '{\"a\": 1, \"b\" 2}'."
 
 
-def test_any_object_will_do_without_a_schema() -> None:
-    assert read_reply('{"x": 1}', None) == Reply({"x": 1}, False, "")
-
-
-def test_repaired_answer_is_recorded_as_repaired() -> None:
-    assert read_reply('{"summary": "ok",}', SCHEMA) == Reply({"summary": "ok"}, True, "")
-
-
-def test_content_that_parsed_is_never_repaired() -> None:
-    text = '{"summary": "{\\"a\\": 1,} // not , mended"}'
-    assert read_reply(text, SCHEMA) == Reply({"summary": '{"a": 1,} // not , mended'}, False, "")
-
-
-@pytest.mark.parametrize(("text", "repaired"), [('{"summary": 1}', False), ('{"summary": 1,}', True)])
-def test_schema_also_applies_to_repaired_answers(text: str, repaired: bool) -> None:
-    reply = read_reply(text, SCHEMA)
-    problem = "The JSON object does not match its schema:\n- $.summary: 1 is not of type 'string'"
-    assert reply == Reply(None, repaired, problem)
-
-
-@pytest.mark.parametrize("text", ["", " \n\t", "\ufeff", "\ufeff\n"])
-def test_empty_answer(text: str) -> None:
-    assert read_reply(text, SCHEMA) == Reply(None, False, "The answer was empty.", only_text=True)
-
-
-def test_parse_error_is_reported_with_location() -> None:
-    problem = read_reply('{"a": 1, "b" 2}', None).problem
-    assert problem == ("The JSON object does not parse: expected ':' after the key 'b', near '{\"a\": 1, \"b\" 2}'.")
-
-
-def test_object_that_fits_the_schema_is_taken() -> None:
-    for text in ('{"x": 1}\n{"summary": "ok"}', 'as in {"summary": 1}: {"summary": "ok"}', '[{"summary": "ok"}]'):
-        assert read_reply(text, SCHEMA).handoff == {"summary": "ok"}
+@pytest.mark.parametrize(
+    ("text", "schema", "reply"),
+    [
+        ('Sure!\n```json\n{"summary": "ok"}\n```', SCHEMA, Reply({"summary": "ok"}, False, "")),
+        ('{"x": 1}', None, Reply({"x": 1}, False, "")),
+        # repaired, which is recorded; content that parsed never is
+        ('{"summary": "ok",}', SCHEMA, Reply({"summary": "ok"}, True, "")),
+        ('{"summary": "{\\"a\\": 1,} // , mended"}', SCHEMA, Reply({"summary": '{"a": 1,} // , mended'}, False, "")),
+        ('{"summary": 1}', SCHEMA, Reply(None, False, MISMATCH % 1)),
+        ('{"summary": 1,}', SCHEMA, Reply(None, True, MISMATCH % 1)),
+        *((text, SCHEMA, EMPTY) for text in ("", " \n\t", "\ufeff", "\ufeff\n")),
+        ('{"a": 1, "b" 2}', None, Reply(None, False, UNPARSED)),
+        # the one that fits, or else the last one is reported
+        ('{"x": 1}\n{"summary": "ok"}', SCHEMA, Reply({"summary": "ok"}, False, "")),
+        ('as in {"summary": 1}: {"summary": "ok"}', SCHEMA, Reply({"summary": "ok"}, False, "")),
+        ('[{"summary": "ok"}]', SCHEMA, Reply({"summary": "ok"}, False, "")),
+        ('{"x": 1}\n{"summary": 2}', SCHEMA, Reply(None, False, MISMATCH % 2)),
+    ],
+)
+def test_answer_is_read_by_its_schema(text: str, schema: dict[str, object] | None, reply: Reply) -> None:
+    assert read_reply(text, schema) == reply
 
 
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 def test_several_objects_that_could_be_meant_are_asked_about(schema: dict[str, object] | None) -> None:
     reply = read_reply('{"summary": "draft"}\n{"summary": "final"}', schema)
     assert (reply.handoff, reply.problem) == (None, "The answer contains 2 different JSON objects that could be meant.")
-
-
-def test_last_object_is_reported_if_no_object_fits_schema() -> None:
-    assert "$.summary: 2 is not of type 'string'" in read_reply('{"x": 1}\n{"summary": 2}', SCHEMA).problem
 
 
 @pytest.mark.parametrize("schema", [None, SCHEMA, {"type": "object"}, {**SCHEMA, "additionalProperties": False}])

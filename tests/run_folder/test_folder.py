@@ -63,23 +63,24 @@ def test_name_that_is_taken_is_refused_with_the_way_on(tmp_path: Path) -> None:
     assert (tmp_path / "mine/controller_state.json").read_text() == "kept"
 
 
-def test_git_ignores_a_folder_that_is_ours(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs")
-    (tmp_path / "empty").mkdir()
-    make_run(tmp_path / "empty")
-    assert [(tmp_path / name / ".gitignore").read_text() for name in ("runs", "empty")] == ["*\n", "*\n"]
-
-
-def test_gitignore_of_others_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*.pyc\n")
-    make_run(tmp_path)
-    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n"
-
-
-def test_project_that_holds_its_runs_is_not_ignored_by_git(tmp_path: Path) -> None:
-    (tmp_path / "setup.py").write_text("")
-    make_run(tmp_path)
-    assert not (tmp_path / ".gitignore").exists()
+@pytest.mark.parametrize(
+    ("folder", "there", "ignored"),
+    [
+        ("runs", {}, "*\n"),
+        (".", {}, "*\n"),
+        (".", {".gitignore": "*.pyc\n"}, "*.pyc\n"),
+        (".", {"setup.py": ""}, ""),
+    ],
+    ids=["made by us", "empty", "with a file of its own", "a project"],
+)
+def test_git_ignores_only_a_folder_that_is_ours(
+    tmp_path: Path, folder: str, there: dict[str, str], ignored: str
+) -> None:
+    for name, text in there.items():
+        (tmp_path / name).write_text(text)
+    make_run(tmp_path / folder)
+    file = tmp_path / folder / ".gitignore"
+    assert (file.read_text() if file.exists() else "") == ignored
 
 
 def test_runs_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -194,11 +195,12 @@ def test_run_is_found_in_full_whatever_folder_one_is_in(tmp_path: Path, monkeypa
     assert RunFolder.create(Path("runs"), "other").path == tmp_path / "runs/other"
 
 
-def test_runs_are_listed_by_start_time(tmp_path: Path) -> None:
-    """Their names and last changes do not affect the order."""
+def test_runs_are_listed_once_by_start_time(tmp_path: Path) -> None:
+    """Their names and last changes do not affect the order, and a link is no other run."""
     make_run(tmp_path, "b", "2026-01-01T00:00:00.000+00:00")
-    make_run(tmp_path, "a", "2026-01-02T00:00:00.000+00:00")
+    run = make_run(tmp_path, "a", "2026-01-02T00:00:00.000+00:00")
     make_run(tmp_path, "c", "2026-01-01T12:00:00.000+00:00")
+    (tmp_path / "alias").symlink_to(run.path)
     assert [run.run_id for run in list_runs(tmp_path)] == ["b", "c", "a"]
 
 
@@ -228,15 +230,5 @@ def test_numbers_continue_after_highest_and_are_unique(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(lambda _: run.new_tests_folder(), range(16)))
     assert sorted(folder.name for folder in folders) == [f"{number:03d}" for number in range(10, 26)]
-
-
-def test_numbers_may_be_longer_than_three_digits(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "run")
-    (run.path / "tests/1000").mkdir(parents=True)
+    (run.path / "tests/1000").mkdir()
     assert run.new_tests_folder().name == "1001"
-
-
-def test_linked_run_is_listed_once(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "run")
-    (tmp_path / "alias").symlink_to(run.path)
-    assert [each.run_id for each in list_runs(tmp_path)] == ["run"]

@@ -55,9 +55,17 @@ def test_output_and_exit_code(
     assert (result.returncode, result.timed_out, result.truncated) == (code, False, False)
 
 
-def test_standard_error_can_be_kept_apart(tmp_path: Path) -> None:
-    result = _run("echo out; echo err >&2; echo out; exit 3", tmp_path, separate_errors=True)
-    assert (result.output, result.errors, result.returncode) == ("out\nout\n", "err\n", 3)
+@pytest.mark.parametrize(
+    ("command", "ended"),
+    [
+        ("echo out; echo err >&2; echo out; exit 3", ("out\nout\n", "err\n", 3)),
+        ("exec 2>&-; sleep 0.3; echo late", ("late\n", "", 0)),
+    ],
+)
+def test_standard_error_can_be_kept_apart(tmp_path: Path, command: str, ended: tuple[str, str, int]) -> None:
+    """Also where one of the streams is closed."""
+    result = _run(command, tmp_path, separate_errors=True)
+    assert (result.output, result.errors, result.returncode) == ended
 
 
 def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> None:
@@ -66,11 +74,6 @@ def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> No
     result = run_command(command, tmp_path, dict(os.environ), 60, output_limit_bytes=1_000, separate_errors=True)
     assert (result.output, result.truncated, result.returncode) == ("o" * 200, False, 0)
     assert "999000 bytes left out" in result.errors
-
-
-def test_command_that_closed_one_stream_is_read_on_other_stream(tmp_path: Path) -> None:
-    result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, separate_errors=True)
-    assert (result.output, result.returncode) == ("late\n", 0)
 
 
 class LateSelector(selectors.DefaultSelector):
@@ -126,14 +129,11 @@ def test_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
     assert psutil.Process().memory_info().rss - before < 50_000_000
 
 
-def test_deadline_ends_the_command(tmp_path: Path) -> None:
-    result = _run("echo begun; sleep 600", tmp_path, 0.3)
+@pytest.mark.parametrize(("before", "output"), [("echo begun", "begun\n"), ("exec >&- 2>&-", "")])
+def test_deadline_ends_the_command(tmp_path: Path, before: str, output: str) -> None:
+    result = _run(f"{before}; sleep 600", tmp_path, 0.3)
     assert (result.returncode, result.timed_out) == (None, True)
-    assert result.output.startswith("begun\n")  # the shell may add how its program ended
-
-
-def test_command_that_closed_its_output_ends_at_deadline(tmp_path: Path) -> None:
-    assert _run("exec >&- 2>&-; sleep 600", tmp_path, 0.3).timed_out
+    assert result.output.startswith(output)  # the shell may add how its program ended
 
 
 @pytest.mark.parametrize("how", ["", "setsid"])
@@ -154,17 +154,17 @@ def test_command_has_a_session_of_its_own(tmp_path: Path) -> None:
     assert told.output == "True\n"
 
 
-def test_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
-    result = _run(
-        "(setsid sh -c 'echo $$ > pid; sleep 600' >/dev/null 2>&1 &); while ! [ -s pid ]; do :; done", tmp_path
-    )
-    assert result.returncode == 0
-    assert not _lives(tmp_path / "pid")
-
-
-def test_who_holds_the_pipe_cannot_hold_us(tmp_path: Path) -> None:
-    result = _run("sh -c 'echo $$ > pid; sleep 600' & while ! [ -s pid ]; do :; done; echo done; exit 4", tmp_path, 60)
-    assert (result.returncode, result.timed_out) == (4, False)
+@pytest.mark.parametrize(
+    ("started", "code"),
+    [
+        ("(setsid sh -c 'echo $$ > pid; sleep 600' >/dev/null 2>&1 &); {wait}", 0),
+        ("sh -c 'echo $$ > pid; sleep 600' & {wait}; exit 4", 4),
+    ],
+    ids=["an orphan in its own session", "one who holds the pipe"],
+)
+def test_what_the_command_leaves_behind_cannot_hold_us(tmp_path: Path, started: str, code: int) -> None:
+    result = _run(f"echo done; {started.format(wait='while ! [ -s pid ]; do :; done')}", tmp_path, 60)
+    assert (result.returncode, result.timed_out) == (code, False)
     assert result.output.startswith("done\n")  # the inner shell may add how its program ended
     assert not _lives(tmp_path / "pid")
 
