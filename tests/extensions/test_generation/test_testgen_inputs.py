@@ -41,7 +41,10 @@ def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
         files,
-        test_planner=choose(**{"pack/one": plan(item("P1", "1")), "pack/two": plan(item("P1", "3"))}),
+        test_planner=[
+            *choose(**{"pack/one": plan(item("P1", "1", "one")), "pack/two": plan(item("P1", "3", "two"))}),
+            {"json": {"withdrawn": []}},
+        ],
         test_developer=choose(**answers),
     )
     report = given.run("pack", max_iterations=1, concurrency=2)
@@ -50,7 +53,7 @@ def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
     assert {name: result["status"] for name, result in results.items()} == {
         "pack/broken.py": "not_python",
         "pack/one.py": "success",
-        "pack/two.py": "timeout",
+        "pack/two.py": "incomplete",
     }
     assert results["pack/broken.py"]["reason"] == "pack/broken.py: line 1: invalid syntax"
     assert results["pack/broken.py"]["metrics"]["total_tokens"] == 0
