@@ -397,8 +397,7 @@ class _Drawing:
             case "answers" if paths:
                 return condition(self.draw, paths, exact=self.has("exact"))
         other = ["cycles == 1", "cycles > 1", "vars.seen == 'failed'", "vars.seen == ''"]
-        if "for_each" not in step and not isinstance(step.get("ask"), list):  # the rules say nothing of a fan-out's
-            other += [f"steps.{step['id']}.status == 'done'", f"steps.{step['id']}.error == ''"]
+        other += [f"steps.{step['id']}.status == 'done'", f"steps.{step['id']}.error == ''"]
         first = steps[0]
         if step is not first and "for_each" not in first and first.get("check") == "command":
             other.append(f"steps.{first['id']}.verdict == 'failed'")

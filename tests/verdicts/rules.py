@@ -2,7 +2,7 @@
 
 It is independent of the engine, so that the two can be compared. It is limited to what decides the path: no templates
 except conditions, no limits, one item at a time. The comments quote DESIGN, chapters "Flow language" (F)
-and "Verdicts and contracts" (V), or the decisions R1 to R4 about retries, called flows, fan-outs and final checks.
+and "Verdicts and contracts" (V), or the decisions R1 to R5 about retries, called flows, fan-outs, final checks and states.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Result:
 
     @property
     def seen(self) -> dict[str, Any]:
-        """V: "A bad item […] keeps `status: done`, has `bad: true`"."""
-        status = self.verdict if self.verdict in (FAILED, SKIPPED) else "done"
+        """V: "A bad item […] keeps `status: done`, has `bad: true`". R5: an allowed failure of an item shows."""
+        status = self.verdict if self.verdict in (FAILED, SKIPPED) else FAILED if self.outcome else "done"
         return {**self.fields, "status": status, "bad": self.verdict == BAD, "error": self.outcome}
 
 
@@ -191,7 +191,8 @@ class Run:
             return failed[0]
         done |= {index: Result(SKIPPED) for index in waiting}
         fields = {"results": seen(done), "failed": len(failed), "met": met}
-        return Result(verdict_of_items(step, [each.verdict for each in in_order(done)], met), fields)
+        first = failed[0].outcome if failed and until is None else ""
+        return Result(verdict_of_items(step, [each.verdict for each in in_order(done)], met), fields, first)
 
 
 def verdict_of_items(step: Record, verdicts: Sequence[str], met: bool) -> str:
