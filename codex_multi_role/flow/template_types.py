@@ -1,20 +1,21 @@
 """What is known before a run of the values of templates, and the mistakes in them that no run can make right.
 
 A template is evaluated with values of which only the types are known, once for each sequence of decisions
-(`explorations`). A comparison counts as a mistake if it never holds with the types that its sides have in any of them.
+(`explorations`). A comparison counts as a mistake if it never holds with the types that its sides have in any of them,
+and a template if it fails in each, whatever the values are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
 from operator import or_
 
 from codex_multi_role.catalog import templates
 from codex_multi_role.catalog.explorations import Exploration, Operation, UnknownField, explore
 from codex_multi_role.catalog.flow_expressions import has_expressions
-from codex_multi_role.catalog.unknown_values import UnknownValue, type_of
+from codex_multi_role.catalog.unknown_values import UnknownValue, tries, type_of
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.value_types import ANY, Fields, ValueType
@@ -52,8 +53,12 @@ def check_expression(expression: str, where: Place, types: Fields) -> None:
 
 def _explored(text: str, types: Fields) -> list[Exploration]:
     """All evaluations of a template, whose ``value`` is the type of its value."""
-    context = {name: UnknownValue(name, type=known) for name, known in types.items()}
+    context = _unknown_values(types)
     return explore(lambda: type_of(templates.value_of_text(text, context)))
+
+
+def _unknown_values(types: Fields) -> Mapping[str, UnknownValue]:
+    return {name: UnknownValue(name, type=known) for name, known in types.items()}
 
 
 def _type(explorations: Sequence[Exploration]) -> ValueType:
@@ -63,7 +68,8 @@ def _type(explorations: Sequence[Exploration]) -> ValueType:
 
 def _check(text: str, where: Place, types: Fields, wanted: ValueType = ANY) -> None:
     names = templates.names_from_outside(text)
-    found = _explored(text, {name: types.get(name, ANY) for name in names})
+    used = {name: types.get(name, ANY) for name in names}
+    found = _explored(text, used)
     fields = list({name: field for each in found for name, field in each.unknown_fields.items()}.values())
     for field in fields:
         _check_misread(field, text, where)
@@ -77,6 +83,10 @@ def _check(text: str, where: Place, types: Fields, wanted: ValueType = ANY) -> N
     problems.raise_found()
     if wanted.kinds.isdisjoint((known := _type(found)).kinds):
         raise where.error(f"must be {wanted.in_words}, but {text} is {known.in_words}")
+    if all(each.failure and not each.is_vague for each in found):
+        failure = tries(partial(templates.render, text, _unknown_values(used), where)).failure
+        if failure is not None:
+            raise where.error(f"always fails: {failure.problem}", failure.hint)
 
 
 def _check_misread(field: UnknownField, text: str, where: Place) -> None:

@@ -201,7 +201,7 @@ def test_stale_names_are_found_before_a_run(expression: str, message: str) -> No
 
 def test_names_that_exist_or_are_made_in_the_template_pass() -> None:
     types = {"goal": ANY, "steps": ValueType.of_fields(fields_named(["plan"]))}
-    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", HERE, types)
+    check_template("{% for step in range(3) %}{{ step }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", HERE, types)
     check_expression("goal in range(3)", HERE, types)
 
 
