@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import singledispatch
+from collections.abc import Iterator
 
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.course import ACTIVITIES, Course
 from codex_multi_role.presentation.outcome import (
-    Incident,
     added_in_words,
     incident_in_words,
-    kind_of,
     playbook_in_words,
     status_in_words,
 )
@@ -49,98 +46,124 @@ class PlainLines:
         self.course.apply(event)
         now = self.course.cycle_in_words
         said = [now] if now != cycle and isinstance(event, BEGINNINGS) else []
-        formatter = _lines.registry.get(kind_of(event))  # as in `Course.apply`
-        if formatter is not None:
-            said += formatter(event)
+        said += _lines(event)
         if isinstance(event, events.TurnStarted) and (task := self.course.role(event.role).task):
             said[-1] += f", for task {one_line(task)}"
         return [printable(f"{clock(event.at)}  {line}") for line in said]
 
 
-@singledispatch
 def _lines(event: RunEvent) -> list[str]:
-    """What an event says; nothing, unless a function below is registered for its class."""
-    return []
+    """What an event says; nothing, if it is none of these."""
+    match event:
+        case events.RunStarted():
+            return [*_run_started(event)]
+        case events.RunForked(message=message):
+            return [one_line(message, 500)]
+        case events.ProcessesStarting(roles=roles):
+            return [f"starting {plural(len(roles), 'Codex process')}"]
+        case events.RolesReloaded(roles=roles):
+            told = "its file changed; from its next turn"
+            return [f"{one_line(role)}: {told}: {', '.join(keys)}" for role, keys in roles.items()]
+        case events.FlowsReloaded(flows=flows):
+            return [f"the edited flow {' and '.join(map(one_line, flows))} is used from here on"]
+        case events.ReviewAsked(key=key, question=question):
+            return [f"review {key}: {one_line(question, 500)}"]
+        case events.ReviewAnswered():
+            return [_review_answered(event)]
+        case events.FinalCheckEnded(id=step, problem=problem):
+            return [f"finally {step}: {one_line(problem, 500) or 'good'}"]
+        case events.StateChanged():
+            return [] if event.state == PENDING else [_state_changed(event)]
+        case events.Warning(message=message):
+            return [f"warning: {one_line(message, 500)}"]
+        case events.AddedEvent():
+            return [*filter(None, [added_in_words(event)])]
+        case _:
+            return _of_tests(event) or _of_role(event)
 
 
-@_lines.register
-def _added(event: events.AddedEvent) -> list[str]:
-    return [words] if (words := added_in_words(event)) else []
-
-
-@_lines.register
-def _run_started(event: events.RunStarted) -> list[str]:
-    verb = "continues" if event.resumed else "starts"
-    cycles = f", {plural(event.cycles, 'cycle')}" if event.cycles else ""
-    lines = [
-        f"run {event.run_id} {verb}: flow {event.flow}{cycles}",
-        f"goal: {one_line(event.goal)}",
-        *_python(event.python),
-    ]
-    return [*lines, playbook_in_words(event.playbook)] if event.playbook else lines
-
-
-def _python(python: Mapping[str, str]) -> list[str]:
+def _run_started(event: events.RunStarted) -> Iterator[str]:
     """Name the Python that runs the tests, if any test needs one."""
-    match python:
+    cycles = f", {plural(event.cycles, 'cycle')}" if event.cycles else ""
+    yield f"run {event.run_id} {'continues' if event.resumed else 'starts'}: flow {event.flow}{cycles}"
+    yield f"goal: {one_line(event.goal)}"
+    match event.python:
         case {"version": version, "source": source, "path": path} if version:
-            return [f"tests run with Python {version} ({one_line(source)}): {one_line(path)}"]
+            yield f"tests run with Python {version} ({one_line(source)}): {one_line(path)}"
+    if event.playbook:
+        yield playbook_in_words(event.playbook)
+
+
+def _review_answered(event: events.ReviewAnswered) -> str:
+    comment = f": {one_line(event.comment, 500)}" if event.comment else ""
+    comment += f" ({plural(len(event.comments), 'comment')} on lines)" if event.comments else ""
+    chosen = answer_in_words(event.approved, event.option, event.values)
+    return f"review {event.key}: {chosen} by {one_line(event.by)}{comment}"
+
+
+def _state_changed(event: events.StateChanged) -> str:
+    why = f"{', ' if event.state == COMPLETED else ': '}{one_line(event.reason, 500)}" if event.reason else ""
+    who = f"task {one_line(event.item)}" if event.unit else "state"
+    return f"{who}: {event.state}{why}"
+
+
+def _of_tests(event: RunEvent) -> list[str]:
+    in_copy = " (in a copy of the workspace)"
+    match event:
+        case events.BaselineStarted():
+            return [f"{BEFORE}{in_copy * event.in_copy}: {running_before(event.last_seconds)}"]
+        case events.BaselineMeasured():
+            problem = f"; every later failure counts: {event.problem}" if event.problem else ""
+            told = f"{verdict_before(vars(event))} in {duration(event.seconds)}{problem}"
+            return [f"{BEFORE}{in_copy * event.in_copy}: {told}"]
+        case events.TestsStarted(number=number):
+            return [f"tests {number:03d}: running"]
+        case events.TestsEnded(number=number):
+            names = f": {failed}" if (failed := failed_tests(vars(event))) else ""
+            return [f"tests {number:03d}: {verdict(vars(event))} in {duration(event.seconds)}{names}"]
     return []
 
 
-def _about(role: str, words: str) -> list[str]:
-    return [f"{role}: {one_line(words)}"]
+def _of_role(event: RunEvent) -> list[str]:
+    match event:
+        case events.ProtectedRestored() | events.RoleRestarted() | events.RoleSkipped() | events.DoneIgnored():
+            words = incident_in_words(event)
+            return [f"{event.role}: {one_line(words)}" if event.role else one_line(words)]
+        case events.TurnEvent() | events.RoleStarted():
+            return [f"{event.role}: {one_line(words)}" for words in filter(None, [_of_process(event)])]
+    return []
 
 
-@_lines.register
-def _run_forked(event: events.RunForked) -> list[str]:
-    return [one_line(event.message, 500)]
+def _of_process(event: events.TurnEvent | events.RoleStarted) -> str:
+    match event:
+        case events.RoleStarted(resumed=resumed):
+            how = "ready again, its conversation restored," if resumed else "ready"
+            return f"{how} after {duration(event.seconds)} (process {event.pid})"
+        case events.TurnStarted():
+            repair = f", repairing the answer of turn {event.repair_of}" if event.repair_of is not None else ""
+            if event.continues is not None and not repair:
+                repair = f", continuing turn {event.continues}"
+            return f"turn {event.turn} starts{repair}{f', attempt {event.attempt}' if event.attempt > 1 else ''}"
+        case events.RoleActivity(activity=activity):
+            return "" if activity in ACTIVITIES else activity
+        case events.Approval(decision=decision, method=method, detail=detail):
+            return f"{decision} {method}: {detail}"
+        case events.ToolCalled(tool=tool, success=success):
+            return f"tool {tool} {'answered' if success else 'failed'} in {duration(event.seconds)}"
+        case events.McpCallEnded(status=status, result=result):
+            call = f"MCP tool {event.server}/{event.tool} {event.arguments}"
+            return f"{call} {status} in {duration(event.seconds)}: {result}"
+        case events.ReplyRepaired(turn=turn):
+            return f"the damaged answer of turn {turn} was repaired without asking again"
+        case events.FilesApplied(skipped=skipped):
+            left_out = f", {skipped} skipped" if skipped else ""
+            return f"{plural(event.written, 'file')} written{left_out}: {', '.join(event.paths)}"
+        case events.TurnEnded():
+            return _turn_ended(event)
+    return ""
 
 
-@_lines.register
-def _processes_starting(event: events.ProcessesStarting) -> list[str]:
-    return [f"starting {plural(len(event.roles), 'Codex process')}"]
-
-
-@_lines.register
-def _role_started(event: events.RoleStarted) -> list[str]:
-    how = "ready again, its conversation restored," if event.resumed else "ready"
-    return _about(event.role, f"{how} after {duration(event.seconds)} (process {event.pid})")
-
-
-@_lines.register
-def _turn_started(event: events.TurnStarted) -> list[str]:
-    repair = f", repairing the answer of turn {event.repair_of}" if event.repair_of is not None else ""
-    if event.continues is not None and not repair:
-        repair = f", continuing turn {event.continues}"
-    attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
-    return _about(event.role, f"turn {event.turn} starts{repair}{attempt}")
-
-
-@_lines.register
-def _role_activity(event: events.RoleActivity) -> list[str]:
-    return [] if event.activity in ACTIVITIES else _about(event.role, event.activity)
-
-
-@_lines.register
-def _approval(event: events.Approval) -> list[str]:
-    return _about(event.role, f"{event.decision} {event.method}: {event.detail}")
-
-
-@_lines.register
-def _tool_called(event: events.ToolCalled) -> list[str]:
-    outcome = "answered" if event.success else "failed"
-    return _about(event.role, f"tool {event.tool} {outcome} in {duration(event.seconds)}")
-
-
-@_lines.register
-def _mcp_call_ended(event: events.McpCallEnded) -> list[str]:
-    call = f"MCP tool {event.server}/{event.tool} {event.arguments}"
-    return _about(event.role, f"{call} {event.status} in {duration(event.seconds)}: {event.result}")
-
-
-@_lines.register
-def _turn_ended(event: events.TurnEnded) -> list[str]:
+def _turn_ended(event: events.TurnEnded) -> str:
     tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
     if event.reused_from:
         tokens = f"taken over from {event.reused_from}"
@@ -150,99 +173,7 @@ def _turn_ended(event: events.TurnEnded) -> list[str]:
     said = f": {event.summary}" if event.summary else ""
     cost = "" if event.cost is None else f", {dollars(event.cost)}"
     took = f" in {duration(event.seconds)}" if event.seconds else ""  # unknown of a killed turn
-    return _about(event.role, f"turn {event.turn} {status}{why}{took}, {tokens}{cost}{said}")
-
-
-@_lines.register
-def _reply_repaired(event: events.ReplyRepaired) -> list[str]:
-    return _about(event.role, f"the damaged answer of turn {event.turn} was repaired without asking again")
-
-
-@_lines.register
-def _files_applied(event: events.FilesApplied) -> list[str]:
-    skipped = f", {event.skipped} skipped" if event.skipped else ""
-    return _about(event.role, f"{plural(event.written, 'file')} written{skipped}: {', '.join(event.paths)}")
-
-
-@_lines.register
-def _incident(event: Incident) -> list[str]:
-    words = incident_in_words(event)
-    return _about(event.role, words) if event.role else [one_line(words)]
-
-
-@_lines.register
-def _baseline_started(event: events.BaselineStarted) -> list[str]:
-    return [f"{BEFORE}{_in_copy(event)}: {running_before(event.last_seconds)}"]
-
-
-def _in_copy(event: events.BaselineStarted | events.BaselineMeasured) -> str:
-    return " (in a copy of the workspace)" if event.in_copy else ""
-
-
-@_lines.register
-def _baseline_measured(event: events.BaselineMeasured) -> list[str]:
-    problem = f"; every later failure counts: {event.problem}" if event.problem else ""
-    told = f"{verdict_before(vars(event))}{_how_long(event)}{problem}"
-    return [f"{BEFORE}{_in_copy(event)}: {told}"]
-
-
-@_lines.register
-def _tests_started(event: events.TestsStarted) -> list[str]:
-    return [f"tests {event.number:03d}: running"]
-
-
-@_lines.register
-def _tests_ended(event: events.TestsEnded) -> list[str]:
-    failed = failed_tests(vars(event))
-    names = f": {failed}" if failed else ""
-    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}"]
-
-
-def _how_long(tests: events.TestsEnded | events.BaselineMeasured) -> str:
-    return f" in {duration(tests.seconds)}"
-
-
-@_lines.register
-def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
-    changed = event.roles.items()
-    return [f"{one_line(role)}: its file changed; from its next turn: {', '.join(keys)}" for role, keys in changed]
-
-
-@_lines.register
-def _flows_reloaded(event: events.FlowsReloaded) -> list[str]:
-    return [f"the edited flow {' and '.join(map(one_line, event.flows))} is used from here on"]
-
-
-@_lines.register
-def _review_asked(event: events.ReviewAsked) -> list[str]:
-    return [f"review {event.key}: {one_line(event.question, 500)}"]
-
-
-@_lines.register
-def _review_answered(event: events.ReviewAnswered) -> list[str]:
-    comment = f": {one_line(event.comment, 500)}" if event.comment else ""
-    comment += f" ({plural(len(event.comments), 'comment')} on lines)" if event.comments else ""
-    chosen = answer_in_words(event.approved, event.option, event.values)
-    return [f"review {event.key}: {chosen} by {one_line(event.by)}{comment}"]
-
-
-@_lines.register
-def _final_check_ended(event: events.FinalCheckEnded) -> list[str]:
-    return [f"finally {event.id}: {one_line(event.problem, 500) or 'good'}"]
-
-
-@_lines.register
-def _state_changed(event: events.StateChanged) -> list[str]:
-    if event.state == PENDING:
-        return []
-    why = f"{', ' if event.state == COMPLETED else ': '}{one_line(event.reason, 500)}" if event.reason else ""
-    who = f"task {one_line(event.item)}" if event.unit else "state"
-    return [f"{who}: {event.state}{why}"]
-
-
-@_lines.register
-def _warning(event: events.Warning) -> list[str]:
-    return [f"warning: {one_line(event.message, 500)}"]
+    return f"turn {event.turn} {status}{why}{took}, {tokens}{cost}{said}"
 
 
 def question_lines(question: Question) -> Iterator[str]:
