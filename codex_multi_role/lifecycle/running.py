@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,6 @@ from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, options_by_name, require_changeable
 
 if TYPE_CHECKING:
-    from codex_multi_role.lifecycle.forking import Fork
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
 __all__ = ["OnEvent", "answer", "cancel_task", "fork", "resume", "run", "work_on"]
@@ -46,11 +45,8 @@ def run(
     folder = RunFolder.create(options.place.runs_dir, options.place.run_id)
     try:
         definitions = in_new_worktree(definitions, folder)
-        catalog_file = keep_definitions(definitions, folder)
-        return _work(
-            lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person, placement=placement),
-            on_event,
-        )
+        session = Session(definitions, folder, keep_definitions(definitions, folder), placement=placement)
+        return work_on(session, on_event, ask_person)
     except BaseException:
         if not folder.record_path.exists():  # not a run yet, so it would only be in the way
             abandon_worktree(folder)
@@ -91,12 +87,8 @@ def resume(
     definitions, note = load(options.place.roles), ""
     if placement is None and "roles" not in changed:
         definitions, note = resuming.with_corrected_flow(definitions, folder, record, load)
-    return _work(
-        lambda emit: Session(
-            definitions, folder, record["catalog_file"], emit, record, ask_person, note=note, placement=placement
-        ),
-        on_event,
-    )
+    session = Session(definitions, folder, record["catalog_file"], record, note=note, placement=placement)
+    return work_on(session, on_event, ask_person)
 
 
 def fork(
@@ -115,31 +107,13 @@ def fork(
     if start and task:
         raise UsageError("fork takes either start or task, not both")
     parent = RunFolder.find(runs_dir, reference)
-    if task:
-        made = forking.prepare_restart(parent, task, options_by_name(changes or {}))
-    else:
-        made = forking.prepare_fork(parent, start, options_by_name(changes or {}))
-    return work_on(made, on_event, ask_person)
+    changed = options_by_name(changes or {})
+    session = forking.prepare_restart(parent, task, changed) if task else forking.prepare_fork(parent, start, changed)
+    return work_on(session, on_event, ask_person)
 
 
-def work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
-    """Work on a run that was prepared from the past of another, and wait until it ends."""
-
-    def session(emit: OnEvent) -> Session:
-        return Session(
-            made.definitions,
-            made.folder,
-            made.catalog_file,
-            emit,
-            ask_person=ask_person,
-            forked_from=made.forked_from,
-            fork_note=made.note,
-        )
-
-    return _work(session, on_event)
-
-
-def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> RunReport:
+def work_on(session: Session, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
+    """Work on a run, such as one that was prepared from the past of another, and wait until it ends."""
     with closing(InstalledSubscribers()) as installed:
 
         def emit(record: Record) -> None:
@@ -151,7 +125,7 @@ def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> Ru
             installed.open()
             _import_page()
 
-        report = session(emit).work(meanwhile)
+        report = session.work(emit, ask_person, meanwhile)
     return _with_page(report)
 
 

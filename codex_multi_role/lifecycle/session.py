@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -70,36 +70,27 @@ LOOK_SECONDS = 0.2
 OnEvent = Callable[[Record], None]
 
 
+@dataclass
 class Session:
     """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
-    ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``.
-    ``note``: what the person who resumed should know. ``placement``: set if a worker's process works on the run.
+    ``forked_from`` (run_id, step, visit): the origin of a fork's first session. ``note``: what the person who forked
+    or resumed should know. ``placement``: set if a worker's process works on the run.
     """
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        folder: RunFolder,
-        catalog_file: str,
-        on_event: OnEvent | None,
-        earlier: Mapping[str, Any] | None = None,
-        ask_person: AskPerson | None = None,
-        forked_from: Mapping[str, Any] | None = None,
-        fork_note: str = "",
-        note: str = "",
-        placement: Placement | None = None,
-    ) -> None:
-        self._definitions = definitions
-        self._placement, self._is_on_worker = placement or Placement(), placement is not None
-        self._folder = folder
-        self._on_event = on_event
-        self._ask_person = self._person(ask_person)
-        self._fork_note = fork_note
-        self._notes = [note] if note else []
-        self._earlier = earlier
-        self._notes += bring_up_to_date(earlier) if earlier else []
-        self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
+    definitions: Definitions
+    folder: RunFolder
+    catalog_file: str
+    earlier: Mapping[str, Any] | None = None
+    forked_from: Mapping[str, Any] | None = None
+    note: str = ""
+    placement: Placement | None = None
+
+    def __post_init__(self) -> None:
+        self._placement = self.placement or Placement()
+        self._notes = [self.note] if self.note and not self.forked_from else []
+        self._notes += bring_up_to_date(self.earlier) if self.earlier else []
+        self._record = RunRecord(self.definitions, self.folder, self.catalog_file, self.earlier, self.forked_from)
         if wider := self._record.wider_rights:
             self._notes.append(
                 f"{named_keys(wider)}: has more permissions from now on, because its file was changed during the run"
@@ -107,56 +98,56 @@ class Session:
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
-        self._meanwhile: Callable[[], object] = lambda: None
         self._state = self._first_state()
         self._edited_flows: list[str] = []
         self._last_snapshot = ""
         self._found: Json = {"result": None, "files": None, "left_by_tests": None}
 
-    def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
-        """Who answers questions, which extensions may do first."""
-        for source in sources_of(self._definitions.options.added).values():
-            ask_person = source.person(self._definitions, self._folder, ask_person)
-        return ask_person
-
     def _first_state(self) -> FlowState:
-        options = self._definitions.options
-        return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
+        options = self.definitions.options
+        return new_state(self.definitions.flow, options.goal, self.definitions.inputs, options.cycles)
 
-    def work(self, meanwhile: Callable[[], object] = lambda: None) -> RunReport:
+    def work(
+        self,
+        on_event: OnEvent | None = None,
+        ask_person: AskPerson | None = None,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> RunReport:
         """Start or resume the run, write its state, report. Raises `RunBusy`, `StorageError`, `UsageError`.
 
         ``meanwhile`` is called as soon as this thread has nothing else to do than to wait for the others.
         """
-        self._meanwhile = meanwhile
+        self._on_event, self._ask_person, self._meanwhile = on_event, ask_person, meanwhile
+        for source in sources_of(self.definitions.options.added).values():  # extensions may answer first
+            self._ask_person = source.person(self.definitions, self.folder, self._ask_person)
         with ExitStack() as stack:
-            owner = Owner(self._folder.owner_path)
+            owner = Owner(self.folder.owner_path)
             owner.acquire()  # waits: for nothing: it locks at once or raises RunBusy
             stack.callback(self._release, owner)
             stack.callback(self._remove_mount_points)
-            if self._earlier is None:
-                self._placement.begin(self._folder)
+            if self.earlier is None:
+                self._placement.begin(self.folder)
             family = self._family(stack, owner.abandoned)
-            if stack.enter_context(occupied(self._definitions.workspace)):
+            if stack.enter_context(occupied(self.definitions.workspace)):
                 self._notes.append(
-                    f"another run is working in {self._definitions.workspace}: they may overwrite each other's files "
+                    f"another run is working in {self.definitions.workspace}: they may overwrite each other's files "
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
-            if self._definitions.options.place.worktree and self._earlier is None:
-                self._notes += differences(self._definitions, self._folder)
-            if self._earlier is None:
-                self._notes += self._definitions.warnings
+            if self.definitions.options.place.worktree and self.earlier is None:
+                self._notes += differences(self.definitions, self.folder)
+            if self.earlier is None:
+                self._notes += self.definitions.warnings
             self._require_journal()
-            if self._earlier is not None:
-                self._keep_other_files(self._earlier)
+            if self.earlier is not None:
+                self._keep_other_files(self.earlier)
             self._remove_mount_points()
-            self._killed_turns = close_unfinished(self._folder)
+            self._killed_turns = close_unfinished(self.folder)
             if self._killed_turns:
                 self._record.assume_absent_since_kill()
-            Questions(self._folder.path).close_words()
+            Questions(self.folder.path).close_words()
             self._record.note_uncommitted()
             self._record.write()
-            write_state(self._folder, self._state)
+            write_state(self.folder, self._state)
             return self._work(family, owner.session)
 
     def _keep_other_files(self, earlier: Mapping[str, Any]) -> None:
@@ -166,11 +157,11 @@ class Session:
         """
         from codex_multi_role.lifecycle import resuming  # lazy: most runs are not resumed
 
-        resuming.require_same_past(self._definitions, self._folder, earlier)
-        if resuming.uses_other_files(self._definitions, self._folder):
-            self._edited_flows = resuming.edited_since(self._definitions, self._folder, earlier)
-            target = new_numbered(self._folder.catalog_path, RELOADED)
-            self._record.reloaded(keep_definitions(self._definitions, self._folder, target), {})
+        resuming.require_same_past(self.definitions, self.folder, earlier)
+        if resuming.uses_other_files(self.definitions, self.folder):
+            self._edited_flows = resuming.edited_since(self.definitions, self.folder, earlier)
+            target = new_numbered(self.folder.catalog_path, RELOADED)
+            self._record.reloaded(keep_definitions(self.definitions, self.folder, target), {})
 
     def _release(self, owner: Owner) -> None:
         if self._ending is not None and not self._ending.done():
@@ -180,12 +171,12 @@ class Session:
 
     def _family(self, stack: ExitStack, killed_before: bool) -> Family:
         """The run's processes: those of an earlier session end now, this session's with ``stack`` or this process."""
-        folder = self._folder.path
+        folder = self.folder.path
         family = Family.of_run(folder)
         family.others = set(processes_below(os.getpid()))  # a program that embeds us may have its own children
         if killed_before:
             end_earlier_guard(folder)
-        if killed_before or self._earlier is not None:
+        if killed_before or self.earlier is not None:
             self._end_left_over(family)
         family.spared.add(stack.enter_context(guarded(folder)))
         stack.callback(family.end)
@@ -199,32 +190,32 @@ class Session:
         """Remove the empty folders that Codex's sandbox leaves behind if its command is interrupted (measured)."""
         for name in self._record.absent_at_start:
             with contextlib.suppress(OSError):  # missing, or not empty and so somebody's
-                (self._definitions.workspace / name).rmdir()
+                (self.definitions.workspace / name).rmdir()
 
     def _require_journal(self) -> None:
         """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
-        path = self._folder.journal_path
-        if is_elsewhere(self._definitions.options) or (path.exists() and path.stat().st_size):
+        path = self.folder.journal_path
+        if is_elsewhere(self.definitions.options) or (path.exists() and path.stat().st_size):
             return
-        if any(list_turns(self._folder)):
+        if any(list_turns(self.folder)):
             raise StorageError(
                 f"the journal {path} is missing, and with it the record of finished work",
                 "Restore it from a copy, or start another run.",
             )
 
     def _work(self, family: Family, session: str) -> RunReport:
-        events = EventLog(self._folder.events_path, self._folder.redact)
-        states = States(self._folder, events)
+        events = EventLog(self.folder.events_path, self.folder.redact)
+        states = States(self.folder, events)
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
-            with stoppable(family.kill, lambda: StopRequests(self._folder.path).find(session)) as stop:
+            with stoppable(family.kill, lambda: StopRequests(self.folder.path).find(session)) as stop:
                 ending = stop.explain(self._run(events, states, stop))
-            write_state(self._folder, self._state)
+            write_state(self.folder, self._state)
             report = self._closed(events, ending)
             self._publish_last_state(states, report)
-            if self._definitions.options.place.worktree:
-                keep_worktree(self._folder, report, self._last_snapshot)
+            if self.definitions.options.place.worktree:
+                keep_worktree(self.folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
         finally:
             events.close()
@@ -234,8 +225,8 @@ class Session:
         """Record how the run ended. What answered in place of the models may find that it has failed."""
         report = self._record.close(ending, self._clock.seconds, self._found)
         try:
-            for source in sources_of(self._definitions.options.added).values():
-                for note in source.close(self._definitions, self._folder, report):
+            for source in sources_of(self.definitions.options.added).values():
+                for note in source.close(self.definitions, self.folder, report):
                     events.publish(Warning(note))
         except CodexMultiRoleError as error:
             report = self._record.close(ending_for(error), self._clock.seconds, self._found)
@@ -243,33 +234,33 @@ class Session:
 
     def _publish_last_state(self, states: States, report: RunReport) -> None:
         """Publish the final state. A run that is parked or was interrupted stays in its current state."""
-        declared = self._definitions.flow.states
+        declared = self.definitions.flow.states
         if declared is not None and report.exit_code <= ExitCode.FAILED:
             states.move(RUN, "", declared.failure if report.exit_code else declared.success, report.reason)
 
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
         """Run to the end; returns the ending, also of an error."""
-        if self._earlier is not None:
+        if self.earlier is not None:
             from codex_multi_role.run_folder.states import unpublished_ends  # lazy: most runs are not resumed
 
-            events.publish(*unpublished_ends(self._folder))
+            events.publish(*unpublished_ends(self.folder))
         events.publish(self._record.started())
-        if self._definitions.flow.states is not None and not states.latest(RUN):
-            states.move(RUN, "", self._definitions.flow.states.begin)
+        if self.definitions.flow.states is not None and not states.latest(RUN):
+            states.move(RUN, "", self.definitions.flow.states.begin)
         if self._edited_flows:
             events.publish(FlowsReloaded(self._edited_flows, self._record.catalog_file))
-        if self._fork_note:
-            events.publish(RunForked(self._fork_note))
+        if self.note and self.forked_from:
+            events.publish(RunForked(self.note))
         for note in self._notes:
             events.publish(Warning(note))
         try:
-            definitions, record = self._definitions, self._record
+            definitions, record = self.definitions, self._record
             self._prepare(events, stop)
             source, kept = record.roles_source, record.catalog_file
-            roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
+            roles = LiveRoles(definitions, source, kept, self.folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
             steering = self._steering
-            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, steering) as parts:
+            with live_parts(definitions, self.folder, events, self._clock, catalog, folder, steering) as parts:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
@@ -296,15 +287,15 @@ class Session:
 
     def _prepare(self, events: EventLog, stop: Stop) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
-        if not self._definitions.needs:
+        if not self.definitions.needs:
             return
         try:
-            for warning in prepare_first(self._definitions, self._folder, self._steering, stop.requested):
+            for warning in prepare_first(self.definitions, self.folder, self._steering, stop.requested):
                 events.publish(Warning(warning))
         except SetupFailed:
             stop.require_going_on()
             raise
-        if not any(list_turns(self._folder)):
+        if not any(list_turns(self.folder)):
             self._record.prepared()
 
     def _gather_result(self, parts: RunResources) -> None:
@@ -313,15 +304,15 @@ class Session:
             return
         with contextlib.suppress(CodexMultiRoleError):  # the run ends as it did, without files
             self._last_snapshot = parts.snapshots.take() if parts.settings.changes_workspace else ""
-        self._found |= changed_files(self._folder, parts.snapshots, self._last_snapshot)
+        self._found |= changed_files(self.folder, parts.snapshots, self._last_snapshot)
         files = self._found["files"]
-        self._found["result"] = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, files)
+        self._found["result"] = run_result(self.definitions.flow, self._state, self.folder, parts.workspace, files)
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile
         from codex_multi_role.steps.test_runs import beside_baseline  # as above
 
-        flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
+        flows = CallableFlows(self.definitions.flows, cache(self.definitions.bound))
         with self._journal(parts) as begin, ExitStack() as stack:
             stop.interrupts = False
             stop.require_going_on()
@@ -332,7 +323,7 @@ class Session:
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 self._meanwhile()
                 ending = self._wait(durable.ending, parts, stop)
-                if self._is_on_worker or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
+                if self.placement or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
@@ -345,20 +336,20 @@ class Session:
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
         if self._placement.journal is not None:
             return self._placement.journal()
-        return journals_for(self._definitions.options).open(
-            self._folder,
+        return journals_for(self.definitions.options).open(
+            self.folder,
             lambda message: parts.services.events.publish(Warning(message)),
             parts.progress.stopping.is_set,
         )
 
     def _seconds_of_final_checks(self) -> float:
         """How long the checks of ``finally`` may take, which a stopped run still waits for."""
-        longest = self._definitions.options.tests.test_seconds
-        limits = [step.limits.seconds for step in self._definitions.flow.finally_]
+        longest = self.definitions.options.tests.test_seconds
+        limits = [step.limits.seconds for step in self.definitions.flow.finally_]
         return sum(min(limit or longest, longest) for limit in limits)
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
-        cancellations = Cancellations(self._folder.path)
+        cancellations = Cancellations(self.folder.path)
         while not stop.asked:  # waits: for the steps, ended by their deadlines, or a person at the terminal
             for unit, stopping in parts.progress.running_items.copy().items():  # other threads add and remove items
                 if not stopping.is_set() and cancellations.find(unit) is not None:

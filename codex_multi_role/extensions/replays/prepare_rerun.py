@@ -10,15 +10,16 @@ from typing import Any
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.run_options import RERUN
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.forking.prepare import Fork, created
+from codex_multi_role.lifecycle.forking.prepare import created
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
+from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
 from codex_multi_role.run_options import RunOptions, is_playbook_file, require_changeable
 
 
-def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Fork:
+def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Session:
     """Create a run that does ``parent`` again and takes over its turns as far as they are equal.
 
     ``changes`` (`RunOptions` fields) override the parent's options. The parent may be live; it is not changed. Raises
@@ -34,7 +35,7 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Fork:
     origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit, RERUN: True}
     place = workspace.in_words(new.definitions.workspace, nested)
     note = f"repeats {parent.run_id} and takes over its equal turns; {place}"
-    return Fork(new.definitions, new.folder, new.catalog_file, origin, note)
+    return new.session(origin, note)
 
 
 def rerun_workspace(

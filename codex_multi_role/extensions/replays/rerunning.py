@@ -28,5 +28,5 @@ def rerun(
     A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
     the workspace if it looked at files. Raises everything that `fork` raises.
     """
-    made = prepare_rerun(RunFolder.find(runs_dir, reference), options_by_name(changes or {}))
-    return ReportedRun.of(work_on(made, on_event, ask_person))
+    session = prepare_rerun(RunFolder.find(runs_dir, reference), options_by_name(changes or {}))
+    return ReportedRun.of(work_on(session, on_event, ask_person))

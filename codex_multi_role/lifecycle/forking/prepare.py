@@ -24,6 +24,7 @@ from codex_multi_role.lifecycle.journals import journals_for
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.run_record import write_state
+from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.option import Use
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder import (
@@ -43,17 +44,6 @@ from codex_multi_role.run_options import RunOptions, require_changeable
 
 
 @dataclass(frozen=True)
-class Fork:
-    """A new run that is ready to be worked on. ``note``: what the person who forked should know."""
-
-    definitions: Definitions
-    folder: RunFolder
-    catalog_file: str
-    forked_from: Mapping[str, Any]
-    note: str
-
-
-@dataclass(frozen=True)
 class CreatedRun:
     """A run that was just created. ``undo``: what removes it again."""
 
@@ -62,8 +52,12 @@ class CreatedRun:
     catalog_file: str
     undo: ExitStack
 
+    def session(self, forked_from: Mapping[str, Any], note: str) -> Session:
+        """The work on it. ``note``: what the person who forked should know."""
+        return Session(self.definitions, self.folder, self.catalog_file, forked_from=forked_from, note=note)
 
-def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, Any]) -> Fork:
+
+def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, Any]) -> Session:
     """Create a run that does the ended ``task`` of ``parent`` again, and what needs it, and everything after that.
 
     Raises `UsageError`, `RunBusy` while a process works on the parent, `StorageError`.
@@ -75,7 +69,9 @@ def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, Any]) ->
     return prepare_fork(parent, f"{again.step}:{again.visit}", changes, again)
 
 
-def prepare_fork(parent: RunFolder, start: str | None, changes: Mapping[str, Any], again: Again | None = None) -> Fork:
+def prepare_fork(
+    parent: RunFolder, start: str | None, changes: Mapping[str, Any], again: Again | None = None
+) -> Session:
     """Create a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
 
     ``again``: the item to do again while the others are kept. ``changes`` (`RunOptions` fields) override the parent's
@@ -96,7 +92,7 @@ def prepare_fork(parent: RunFolder, start: str | None, changes: Mapping[str, Any
     if again is not None:
         visit["task"] = again.name
         note = f"{again.name} and the tasks that depend on it are redone; kept results: {inheritance.kept}. {note}"
-    return Fork(new.definitions, new.folder, new.catalog_file, {"run_id": parent.run_id, **visit}, note)
+    return new.session({"run_id": parent.run_id, **visit}, note)
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def play(options: RunOptions, model: PureModel, repeats: str = "") -> Played:
     origin = {"run_id": repeats, "step": "", "visit": 1, RERUN: True} if repeats else None
     with codex_replaced(model.answer):
         catalog_file = keep_definitions(definitions, folder)
-        report = Session(definitions, folder, catalog_file, None, forked_from=origin).work()
+        report = Session(definitions, folder, catalog_file, forked_from=origin).work()
     assert report.outcome != "internal_error", report
     end = model.named(f"{report.outcome}: {report.reason}")
     turns = [read(path) for path in folder.path.glob("*/turn_*/turn.json")]
