@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
@@ -41,29 +42,24 @@ def dry_run(options: RunOptions) -> list[Record]:
     return records
 
 
+@dataclass
 class _FirstPass:
     """The first pass through one flow. ``prefix``: where it was called."""
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        flow: FlowSpec,
-        inputs: Mapping[str, Any],
-        records: list[Record],
-        prefix: str = "",
-    ) -> None:
-        options = definitions.options
-        self._definitions = definitions
-        self._catalog = definitions.catalog
-        self._flow = flow
-        self._records = records
-        self._prefix = prefix
-        steps = {step.id: StepState() for step in flow.steps}
-        self.state = FlowState(flow.name, options.goal, inputs, options.cycles, flow.steps[0].id, steps)
-        self.state.vars = preview(flow.vars, self._context())
+    definitions: Definitions
+    flow: FlowSpec
+    inputs: Mapping[str, Any]
+    records: list[Record]
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        options, steps = self.definitions.options, {step.id: StepState() for step in self.flow.steps}
+        first = self.flow.steps[0].id
+        self.state = FlowState(self.flow.name, options.goal, self.inputs, options.cycles, first, steps)
+        self.state.vars = preview(self.flow.vars, self._context())
 
     def walk(self) -> None:
-        for step in self._flow.steps:
+        for step in self.flow.steps:
             self.state.enter(step.id)
             if step.for_each is not None:
                 self._add_first_item(step, step.for_each)
@@ -96,7 +92,9 @@ class _FirstPass:
     def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
         """Record one unit of ``step``, whatever its kind."""
         if step.ask is not None:
-            role, task = role_for(self._catalog.role(step.ask), step, str(preview(step.prompt or "", context)))
+            role, task = role_for(
+                self.definitions.catalog.role(step.ask), step, str(preview(step.prompt or "", context))
+            )
             given: Json = preview(step.with_, context)
             self._add_ask(step, role, given or self.state.input_handoff(item, step.prompt), which, task)
         elif step.check is not None:
@@ -113,41 +111,41 @@ class _FirstPass:
             self._add(step.kind, step, which, {"with": preview(step.with_, context)})
 
     def _add_every_role(self, step: StepSpec) -> None:
-        dependencies = self._catalog.dependencies()
-        before = self._catalog.not_waited_for(self.state.latest_handoffs)
-        for name in self._catalog.in_order():
+        dependencies = self.definitions.catalog.dependencies()
+        before = self.definitions.catalog.not_waited_for(self.state.latest_handoffs)
+        for name in self.definitions.catalog.in_order():
             handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
-            self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
+            self._add_ask(step, self.definitions.catalog.role(name), payload_from(handoffs or before), None)
 
     def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None, task: str = "") -> None:
-        texts, contracts = self._catalog.general_prompts, self._definitions.contracts
-        told = told_what_is_required(role, texts, contracts.for_ask(self._flow.name, step, role))
+        texts, contracts = self.definitions.catalog.general_prompts, self.definitions.contracts
+        told = told_what_is_required(role, texts, contracts.for_ask(self.flow.name, step, role))
         prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests, task=task)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
-        self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
-        if self._definitions.options.tests.run_tests and role.may_change_workspace:
+        self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self.flow.shows(step.id))
+        if self.definitions.options.tests.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
     def _add_call(self, step: StepSpec, name: str, given: Json, which: str | None) -> None:
-        first = all(record.get("flow") != name for record in self._records) and name != self._definitions.flow.name
+        first = all(record.get("flow") != name for record in self.records) and name != self.definitions.flow.name
         self._add("call", step, which, {"flow": name, "with": given, "first": first})
         if first:
-            called = self._definitions.flows[name]
+            called = self.definitions.flows[name]
             inputs = {each: given.get(each, spec.default) for each, spec in called.inputs.items()}
-            prefix = f"{self._prefix}{step.id}/"
-            inner = _FirstPass(self._definitions, called, inputs, self._records, prefix)
+            prefix = f"{self.prefix}{step.id}/"
+            inner = _FirstPass(self.definitions, called, inputs, self.records, prefix)
             inner.walk()
-            self.state.take_handoffs(inner.state.shown_handoffs, shown=self._flow.shows(step.id))
+            self.state.take_handoffs(inner.state.shown_handoffs, shown=self.flow.shows(step.id))
             self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
 
     def _add(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
-        self._records.append({"type": kind, "step": f"{self._prefix}{step.id}", "item": which, **fields})
+        self.records.append({"type": kind, "step": f"{self.prefix}{step.id}", "item": which, **fields})
 
     def _context(self) -> dict[str, Any]:
         """What templates see, with `Unknown` values for the results of steps and roles, present or still missing."""
         known = self.state.context()
         told = self.state.latest_handoffs
-        roles = {role.name: Unknown(role.name, has_value=role.name in told) for role in self._catalog.roles}
+        roles = {role.name: Unknown(role.name, has_value=role.name in told) for role in self.definitions.catalog.roles}
         steps = {
             name: Unknown(name, fields, has_value=fields["status"] == "done") for name, fields in known["steps"].items()
         }

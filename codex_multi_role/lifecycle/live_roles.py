@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,43 +36,38 @@ def named_keys(wider: WiderRights) -> str:
     return ", ".join(f"role {name}: {' and '.join(keys)}" for name, keys in wider.items())
 
 
+@dataclass
 class LiveRoles:
     """``catalog`` is the current catalog, ``source`` the catalog file that people edit.
 
     ``catalog_file``: the run's copy of it, relative to its ``catalog/``. ``keep`` is called with each new copy, which a
-    resumed run uses, and with the rights that were refused.
+    resumed run uses, and with the rights that were refused. ``renew`` is called with each role whose process has to be
+    set up again.
     """
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        source: Path,
-        catalog_file: str,
-        folder: RunFolder,
-        events: EventLog,
-        keep: Callable[[str, WiderRights], None],
-    ) -> None:
-        self._definitions = definitions
-        self._source = source
-        self._catalog_file = catalog_file
-        self._folder = folder
-        self._events = events
-        self._keep = keep
-        self._latest = definitions.catalog
+    definitions: Definitions
+    source: Path
+    catalog_file: str
+    folder: RunFolder
+    events: EventLog
+    keep: Callable[[str, WiderRights], None]
+    renew: Callable[[str], None] = lambda role: None
+
+    def __post_init__(self) -> None:
+        self._latest = self.definitions.catalog
         self._last_warning = ""
         self._pending_error = ""  # an error in the files, perhaps because they are still being written
         self._flow_edits: FlowEdits | None = None
         self._ended = threading.Event()
-        self.renew: Callable[[str], None] = lambda role: None
 
     @property
     def catalog(self) -> RoleSpecCatalog:
-        return self._definitions.catalog
+        return self.definitions.catalog
 
     @property
     def kept_folder(self) -> Path:
         """The folder of the run's copy of ``catalog``."""
-        return (self._folder.catalog_path / self._catalog_file).parent
+        return (self.folder.catalog_path / self.catalog_file).parent
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -91,18 +86,18 @@ class LiveRoles:
         self._ended.set()
 
     def _follow(self) -> None:
-        if not self._source.exists():
+        if not self.source.exists():
             return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
         from codex_multi_role.lifecycle.corrected_flows import FlowEdits  # here: the processes start meanwhile
 
         try:
-            self._flow_edits = FlowEdits(self._definitions, self._source)
-            if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
+            self._flow_edits = FlowEdits(self.definitions, self.source)
+            if self.source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
             if not self._ended.wait(LOOK_SECONDS):
                 self._watch()
         except (OSError, CodexMultiRoleError) as error:
-            self._warn(f"changes of {self._source} cannot be watched: {error}")
+            self._warn(f"changes of {self.source} cannot be watched: {error}")
 
     def _watch(self) -> None:
         from codex_multi_role.host.watched_files import WatchedFolders  # here: the first prompts do not wait for it
@@ -120,7 +115,7 @@ class LiveRoles:
     def _report_flows(self) -> None:
         if self._flow_edits is not None and self._flow_edits.found():
             self._warn(
-                f"the flow {self._definitions.options.flow} was edited; the run continues with its own copy. "
+                f"the flow {self.definitions.options.flow} was edited; the run continues with its own copy. "
                 "If the run is resumed, it uses the edited flow, provided that it fits what was recorded by then"
             )
 
@@ -139,20 +134,20 @@ class LiveRoles:
                 self._pending_error = str(error)
 
     def _load(self) -> RoleSpecCatalog:
-        return changed_catalog(self._source, self.catalog)
+        return changed_catalog(self.source, self.catalog)
 
     def _take(self, read: RoleSpecCatalog) -> None:
         before = self.catalog
         _require_same_roles(before, read)
         taken, wider = _without_wider_rights(before, read)
         changed = _changes(before, taken)
-        definitions = replace(self._definitions, team=CheckedTeam(self._definitions.team.flows, taken)).checked()
+        definitions = replace(self.definitions, team=CheckedTeam(self.definitions.team.flows, taken)).checked()
         _require_possible(taken, changed)
-        self._catalog_file = keep_changed_roles(read, self._folder, self._catalog_file)
-        self._keep(self._catalog_file, wider)
+        self.catalog_file = keep_changed_roles(read, self.folder, self.catalog_file)
+        self.keep(self.catalog_file, wider)
         if changed:
-            self._events.publish(RolesReloaded(changed, self._catalog_file))
-        self._definitions = definitions
+            self.events.publish(RolesReloaded(changed, self.catalog_file))
+        self.definitions = definitions
         for name in changed:
             if set_up_by(before.role(name)) != set_up_by(taken.role(name)) or "skills" in changed[name]:
                 self.renew(name)
@@ -165,7 +160,7 @@ class LiveRoles:
     def _warn(self, message: str) -> None:
         if message != self._last_warning:
             self._last_warning = message
-            self._events.publish(Warning(message))
+            self.events.publish(Warning(message))
 
 
 def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:

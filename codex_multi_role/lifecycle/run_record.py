@@ -10,6 +10,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,25 +35,22 @@ MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """The folders that Codex's sandbox creates in a workspace to protect these names from being written."""
 
 
+@dataclass
 class RunRecord:
     """The record of one session. ``earlier``: that of the previous session; ``forked_from`` as in `Session`."""
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        folder: RunFolder,
-        catalog_file: str,
-        earlier: Mapping[str, Any] | None,
-        forked_from: Mapping[str, Any] | None,
-    ) -> None:
-        self._definitions = definitions
-        self._folder = folder
-        self._earlier = earlier
-        self._forked_from = forked_from or (earlier or {}).get("forked_from")
-        self._fields = self._first(catalog_file)
-        self.steering = Steering.of(definitions, self.roles_source, folder.path)
+    definitions: Definitions
+    folder: RunFolder
+    first_catalog_file: str
+    earlier: Mapping[str, Any] | None
+    forked_from: Mapping[str, Any] | None
+
+    def __post_init__(self) -> None:
+        self.forked_from = self.forked_from or (self.earlier or {}).get("forked_from")
+        self._fields = self._first()
+        self.steering = Steering.of(self.definitions, self.roles_source, self.folder.path)
         self._fields |= self.steering.as_json()
-        remember(self._fields, folder)
+        remember(self._fields, self.folder)
 
     @property
     def absent_at_start(self) -> list[str]:
@@ -61,24 +59,24 @@ class RunRecord:
 
     def assume_absent_since_kill(self) -> None:
         """Count what was absent before a killed session as still absent: its turn may have created what steers runs."""
-        self.steering = self.steering.since(self._earlier or {})
+        self.steering = self.steering.since(self.earlier or {})
         self._fields |= self.steering.as_json()
 
     def prepared(self) -> None:
         """Count what the workspace was prepared with as present from the start."""
-        self.steering = Steering.of(self._definitions, self.roles_source, self._folder.path)
+        self.steering = Steering.of(self.definitions, self.roles_source, self.folder.path)
         self._fields |= self.steering.as_json()
         self.write()
 
     def note_uncommitted(self) -> None:
         """Record, for `export`, which files differ from the commit that the run starts from."""
-        repository, root = self._fields["repository"], self._definitions.workspace
-        if repository is None or self._earlier is not None or self._forked_from:
+        repository, root = self._fields["repository"], self.definitions.workspace
+        if repository is None or self.earlier is not None or self.forked_from:
             return
         if found := Repository.around(root):
-            paths = found.uncommitted(self._folder.path.parent, root)
-            workspace = Workspace.of_run(root, self._folder.path)
-            repository["uncommitted"] = Snapshots(self._folder.snapshots_path, workspace).keep(paths)
+            paths = found.uncommitted(self.folder.path.parent, root)
+            workspace = Workspace.of_run(root, self.folder.path)
+            repository["uncommitted"] = Snapshots(self.folder.snapshots_path, workspace).keep(paths)
 
     @property
     def worked_before(self) -> float:
@@ -87,8 +85,8 @@ class RunRecord:
 
     @cached_property
     def _earlier_totals(self) -> Mapping[str, Any]:
-        totals = (self._earlier or {}).get("totals", {})
-        return totals_of(self._folder, float(totals.get("seconds", 0.0)))
+        totals = (self.earlier or {}).get("totals", {})
+        return totals_of(self.folder, float(totals.get("seconds", 0.0)))
 
     @property
     def roles_source(self) -> Path:
@@ -103,7 +101,7 @@ class RunRecord:
     @property
     def wider_rights(self) -> dict[str, list[str]]:
         """The rights, by role and key, that the previous session refused and that apply from this session on."""
-        return dict((self._earlier or {}).get("wider_rights", {}))
+        return dict((self.earlier or {}).get("wider_rights", {}))
 
     def reloaded(self, catalog_file: str, wider_rights: dict[str, list[str]]) -> None:
         """Record other YAML in ``catalog/`` as the run's from now on; ``wider_rights`` wait until the run is resumed.
@@ -111,12 +109,12 @@ class RunRecord:
         Raises `StorageError`.
         """
         self._fields |= {"catalog_file": catalog_file, "wider_rights": wider_rights}
-        remember(self._fields, self._folder)
+        remember(self._fields, self.folder)
         self.write()
 
     def write(self) -> None:
         """Raises `StorageError`."""
-        self._folder.write_record(self._fields)
+        self.folder.write_record(self._fields)
 
     def close(self, ending: Ending, seconds: float, found: Json) -> RunReport:
         """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`.
@@ -133,29 +131,29 @@ class RunRecord:
             "hint": ending.hint,
             "suggestion": ending.suggestion,
             **found,
-            "totals": totals_of(self._folder, seconds),
+            "totals": totals_of(self.folder, seconds),
         }
         if ending.details:
-            write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
+            write_text(self.folder.path / "traceback.txt", self.folder.redact(ending.details))
         self.write()
         return RunReport(
-            run_id=self._folder.run_id,
-            folder=self._folder.path,
+            run_id=self.folder.run_id,
+            folder=self.folder.path,
             status=ending.status,
             outcome=ending.outcome,
             reason=ending.reason,
             exit_code=ending.exit_code,
-            hint=self._folder.complete(ending.hint),
+            hint=self.folder.complete(ending.hint),
             totals=self._fields["totals"],
             result=found["result"],
         )
 
-    def _first(self, catalog_file: str) -> dict[str, Any]:
-        definitions, options = self._definitions, self._definitions.options
-        earlier = self._earlier or {}
+    def _first(self) -> dict[str, Any]:
+        definitions, options = self.definitions, self.definitions.options
+        earlier = self.earlier or {}
         absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
         return {
-            "run_id": self._folder.run_id,
+            "run_id": self.folder.run_id,
             "goal": options.goal,
             "flow": definitions.flow.name,
             "inputs": dict(definitions.inputs),
@@ -163,7 +161,7 @@ class RunRecord:
             "outcome": "",
             "reason": "",
             "exit_code": None,
-            "forked_from": self._forked_from,
+            "forked_from": self.forked_from,
             "started_at": earlier.get("started_at") or now(),
             "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
             "ended_at": None,
@@ -180,7 +178,7 @@ class RunRecord:
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
             "recording": definitions.stand_in.name if definitions.stand_in else None,
-            "catalog_file": catalog_file,
+            "catalog_file": self.first_catalog_file,
             "roles_source": str(self._edited_source(earlier)),
             "options": options.as_record(),
             "totals": earlier.get("totals", {}),
@@ -192,13 +190,13 @@ class RunRecord:
         For a fork, whose workspace is in none, that of the run it was forked from. A resumed run keeps its own, at its
         current place.
         """
-        if self._earlier is not None:
-            return self._moved_repository(self._earlier.get("repository"))
-        if self._forked_from:
-            origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
+        if self.earlier is not None:
+            return self._moved_repository(self.earlier.get("repository"))
+        if self.forked_from:
+            origin = RunFolder(self.folder.path.parent / self.forked_from["run_id"])
             return dict(origin.record().get("repository") or {}) or None
-        root = self._definitions.source_workspace
-        found = Repository.around(root) if self._definitions.changes_workspace else None
+        root = self.definitions.source_workspace
+        found = Repository.around(root) if self.definitions.changes_workspace else None
         if found is None:
             return None
         below = root.relative_to(found.top).as_posix()
@@ -207,9 +205,9 @@ class RunRecord:
 
     def _moved_repository(self, recorded: dict[str, str] | None) -> dict[str, str] | None:
         """``recorded`` at its new place, if the run now works in another clone that has the commit it started from."""
-        root = self._definitions.workspace
+        root = self.definitions.workspace
         if (
-            self._definitions.options.place.worktree
+            self.definitions.options.place.worktree
             or not recorded
             or not recorded["commit"]
             or root.is_relative_to(recorded["top"])
@@ -222,32 +220,32 @@ class RunRecord:
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file from which the run's copy, or that of the run it was forked from, was made."""
-        source = self._definitions.catalog.source.resolve()
-        copies, known = self._folder.catalog_path, earlier
-        if self._forked_from and not earlier:
-            origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
+        source = self.definitions.catalog.source.resolve()
+        copies, known = self.folder.catalog_path, earlier
+        if self.forked_from and not earlier:
+            origin = RunFolder(self.folder.path.parent / self.forked_from["run_id"])
             copies, known = origin.catalog_path, origin.record()
         if not source.is_relative_to(copies.resolve()):
             return source
         recorded, place = Path(known.get("roles_source", source)), known.get("source_workspace", known["workspace"])
         if earlier and recorded.is_relative_to(place):  # in the workspace, which may be at another place now
-            moved = self._definitions.source_workspace / recorded.relative_to(place)
+            moved = self.definitions.source_workspace / recorded.relative_to(place)
             return moved if moved.exists() else recorded
         return recorded
 
     def started(self) -> RunStarted:
-        definitions, options = self._definitions, self._definitions.options
+        definitions, options = self.definitions, self.definitions.options
         limits = {amount: getattr(options.limits, name) for amount, name in LIMITS.items()}
         return RunStarted(
-            run_id=self._folder.run_id,
+            run_id=self.folder.run_id,
             goal=options.goal,
             flow=definitions.flow.name,
             cycles=options.cycles if uses_cycles(definitions.flow) else 0,
             roles=[role.name for role in definitions.roles],
             workspace=str(definitions.workspace),
-            folder=str(self._folder.path),
+            folder=str(self.folder.path),
             playbook=self._fields["playbook"],
-            resumed=self._earlier is not None,
+            resumed=self.earlier is not None,
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,

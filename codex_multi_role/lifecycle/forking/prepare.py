@@ -120,58 +120,51 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     return remembered.changed(**changes)
 
 
+@dataclass
 class _Inheritance:
-    """What the fork takes over from its parent."""
+    """What the fork takes over from its parent. ``kept``: how many results of other items."""
 
-    def __init__(
-        self,
-        definitions: Definitions,
-        parent: RunFolder,
-        fork: RunFolder,
-        beginning: Beginning,
-        again: Again | None,
-    ) -> None:
-        self._definitions = definitions
-        self._parent = parent
-        self._fork = fork
-        self._beginning = beginning
-        self._again = again
-        self.kept = 0
+    definitions: Definitions
+    parent: RunFolder
+    fork: RunFolder
+    beginning: Beginning
+    again: Again | None
+    kept: int = 0
 
     def take(self, events: Sequence[RunEvent], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
-        definitions, options = self._definitions, self._definitions.options
+        definitions, options = self.definitions, self.definitions.options
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
         flows, past = CallableFlows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)
-        start = (self._beginning.step, self._beginning.visit, self._beginning.place)
-        with idle_parts(definitions, self._fork) as parts:
+        start = (self.beginning.step, self.beginning.visit, self.beginning.place)
+        with idle_parts(definitions, self.fork) as parts:
             rehearse(flows, state, parts, past, start)
-            inherit(self._parent, self._fork, events, self._beginning)
-            if self._again is not None:
-                self.kept = self._again.give(self._parent, self._fork, definitions, state)
+            inherit(self.parent, self.fork, events, self.beginning)
+            if self.again is not None:
+                self.kept = self.again.give(self.parent, self.fork, definitions, state)
             self._take_threads()
-            write_state(self._fork, state)
-            if not self._beginning.workspace:
+            write_state(self.fork, state)
+            if not self.beginning.workspace:
                 return []
             return parts.snapshots.fill_from(
-                self._parent.snapshots_path, self._beginning.workspace, self._runs_in_workspace()
+                self.parent.snapshots_path, self.beginning.workspace, self._runs_in_workspace()
             )
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        journals = journals_for(self._definitions.options)
-        undo.callback(_quietly, journals.forget, self._fork)
-        return journals.fork(self._parent, self._fork, self._beginning.place)
+        journals = journals_for(self.definitions.options)
+        undo.callback(_quietly, journals.forget, self.fork)
+        return journals.fork(self.parent, self.fork, self.beginning.place)
 
     def _take_threads(self) -> None:
-        for home in (self._parent.path / ".codex").glob("*"):
-            if any(self._fork.role_path(home.name).glob("turn_*")):
-                copy_threads(home, self._fork.codex_home(home.name))
+        for home in (self.parent.path / ".codex").glob("*"):
+            if any(self.fork.role_path(home.name).glob("turn_*")):
+                copy_threads(home, self.fork.codex_home(home.name))
 
     def _runs_in_workspace(self) -> list[str]:
         """The folder of runs, if it was in the workspace: a .gitignore can bring it into a snapshot."""
-        workspace, runs = Path(self._parent.record()["workspace"]), self._parent.path.parent
-        forbidden = self._parent.path if workspace.is_relative_to(runs) else runs
+        workspace, runs = Path(self.parent.record()["workspace"]), self.parent.path.parent
+        forbidden = self.parent.path if workspace.is_relative_to(runs) else runs
         return [str(forbidden.relative_to(workspace))] if forbidden.is_relative_to(workspace) else []
 
 
