@@ -15,8 +15,8 @@ from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.cli.lazy_group import LazyCommand
 from codex_multi_role.cli.run_additions import RunAddition, RunFinder
-from codex_multi_role.lifecycle.journals import Journals
 from codex_multi_role.lifecycle.model_providers import ModelProviders, ModelSource, StandIn
+from codex_multi_role.lifecycle.placement import Journals
 from codex_multi_role.option import Range, Section, Use, option
 from codex_multi_role.presentation.outcome import StatusWords
 from codex_multi_role.presentation.recorded import PageOfRun

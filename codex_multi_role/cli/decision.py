@@ -15,8 +15,7 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
-from codex_multi_role.cli.run_additions import report_leaving, told
-from codex_multi_role.cli.run_reference import RemoteRun, find_either
+from codex_multi_role.cli.run_additions import RemoteRun, find_either, report_leaving, told
 from codex_multi_role.cli.setting import not_empty
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.stopping import pause_run, stop_run

@@ -25,8 +25,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
-from codex_multi_role.cli.run_additions import PLACES
-from codex_multi_role.cli.run_reference import RemoteRun, find_either
+from codex_multi_role.cli.run_additions import PLACES, RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import added_names
 from codex_multi_role.cli.watch import recorded_report, view_run

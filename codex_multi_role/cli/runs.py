@@ -15,8 +15,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
-from codex_multi_role.cli.run_additions import place_column, told
-from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
+from codex_multi_role.cli.run_additions import all_records, find_run, open_remote, place_column, told
 from codex_multi_role.cli.setting import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import StorageError, UsageError

@@ -28,8 +28,8 @@ class Setting(click.Option):
 
     ``section``: its heading in the ``--help`` of commands with many options, one of `Section` or an extension's own.
     ``is_secret``: `config show` hides it. ``is_key``: of an extension's settings, whether settings files may have it.
-    ``is_set_once``: as `Option` has it. ``trust``: a settings file of others may not decide it, as `trusted_settings`
-    has it.
+    ``is_set_once``: as `Option` has it. ``trust``: a settings file of others may not decide it, as `trust` has
+    it.
     """
 
     def __init__(

@@ -193,7 +193,7 @@ def read_files(known: Mapping[str, Setting], report: Callable[[str], object]) ->
     nearest = find_nearest()
     found = read_file(nearest, known) if nearest else {}
     if nearest and found:
-        from codex_multi_role.cli.trusted_settings import left_out  # here: git is not needed without a file
+        from codex_multi_role.cli.trust import left_out  # here: git is not needed without a file
 
         if left := left_out(nearest, found):
             names = ", ".join(each.replace("_", "-") for each in left)

@@ -152,7 +152,7 @@ def fork_file(source: Path, target: Path, position: int) -> Past:
 
 
 class JournalFiles:
-    """The journals of runs, each in its folder. `lifecycle.journals.Journals` says what each method does."""
+    """The journals of runs, each in its folder. `lifecycle.placement.Journals` says what each method does."""
 
     def open(self, run: RunFolder, *_: object) -> AbstractContextManager[Begin]:
         return open_file(run.journal_path)

@@ -15,7 +15,7 @@ from codex_multi_role.codex.codex_settings import needs_user_home, user_home
 from codex_multi_role.codex.home import LOGIN_FILE, login_state
 from codex_multi_role.errors import CodexError, CodexNotLoggedIn, CodexUnavailable, UsageError
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
-from codex_multi_role.lifecycle.journals import is_elsewhere
+from codex_multi_role.lifecycle.placement import is_elsewhere
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Workspace

@@ -21,7 +21,7 @@ from codex_multi_role.lifecycle.corrected_flows import (
     require_no_wider_rights,
 )
 from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam
-from codex_multi_role.lifecycle.journals import journals_for
+from codex_multi_role.lifecycle.placement import journals_for
 from codex_multi_role.lifecycle.team_loading import checked_team, load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner

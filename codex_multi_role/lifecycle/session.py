@@ -27,12 +27,11 @@ from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
-from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.lifecycle.placement import Placement, is_elsewhere, journals_for
 from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state

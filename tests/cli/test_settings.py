@@ -10,7 +10,7 @@ import pytest
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.run import OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
-from codex_multi_role.cli.trusted_settings import VARIABLE
+from codex_multi_role.cli.trust import VARIABLE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import OPTIONS, RunOptions

@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import settings_of_extensions
-from codex_multi_role.cli.trusted_settings import VARIABLE
+from codex_multi_role.cli.trust import VARIABLE
 from codex_multi_role.host.user_cache import user_state
 from tests.support.console import COMMANDS, Completed, console, never_tried, tried
 from tests.support.teams import WRITER, TeamFolder, say

@@ -16,7 +16,7 @@ from codex_multi_role.extensions.machines.journal.database_url import FLAG, plac
 from codex_multi_role.option import Section
 
 if TYPE_CHECKING:
-    from codex_multi_role.cli.run_reference import RemoteRuns
+    from codex_multi_role.cli.run_additions import RemoteRuns
 
 batch = LazyCommand(f"{__package__}.commands.batch:batch", "Run many goals, from a file with one per line.", "Run")
 worker = LazyCommand(f"{__package__}.commands.workers:worker", "Take runs from the queues of a database.")

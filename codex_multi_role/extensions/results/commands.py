@@ -13,7 +13,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
-from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.run_additions import find_run
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.results.applying import apply_result
 from codex_multi_role.extensions.results.changed_lines import written_by

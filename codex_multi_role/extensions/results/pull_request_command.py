@@ -8,7 +8,7 @@ import click
 
 from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_line, put_text, say
-from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.run_additions import find_run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.commands import repository_option
 from codex_multi_role.extensions.results.pull_request.creating import Request, create_pull_request

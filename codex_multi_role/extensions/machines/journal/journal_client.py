@@ -29,7 +29,7 @@ NO_QUEUE = "forked"
 
 
 class SharedJournals:
-    """The journals in one database. `lifecycle.journals.Journals` says what each method does."""
+    """The journals in one database. `lifecycle.placement.Journals` says what each method does."""
 
     def __init__(self, database_url: str) -> None:
         self._url = database_url
