@@ -34,8 +34,9 @@ class Family:
     They are found by session, by parent, and by a mark in the environment that every child inherits, because an orphan
     in its own session has nothing else. Members have ``mark``, or a path below it, as ``variable``. If ``others`` is
     set, all other descendants of this process are members as well, marked or not, such as git; but neither the
-    ``others`` nor their descendants, such as a program's database server and its workers. Processes whose pids are
-    ``spared`` are left alone. A signal is sent to a pid only if its start time has not changed; names mean nothing.
+    ``others`` nor their descendants, such as a program's database server and its workers; and not while another family
+    is `at_work`, because nobody knows whose they are. Processes whose pids are ``spared`` are left alone. A signal is
+    sent to a pid only if its start time has not changed; names mean nothing.
     """
 
     def __init__(self, variable: str = COMMAND, mark: str = "") -> None:
@@ -50,6 +51,17 @@ class Family:
     def of_run(cls, folder: Path, part: str = "") -> Family:
         """The processes of the run in ``folder``, or of one ``part`` of it, such as a role's process."""
         return cls(RUN, str(folder / part))
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Within the block, this process works for the family; on its main thread, most likely for nothing else."""
+        if threading.current_thread() is threading.main_thread():
+            self.others = set(processes_below(os.getpid()))
+        _AT_WORK.append(self)
+        try:
+            yield
+        finally:
+            _AT_WORK.remove(self)
 
     def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The environment to start the command with."""
@@ -94,12 +106,15 @@ class Family:
         found = {each.process for each in _MARKS.seen() if self._owns(each)} | self._seen
         if self.leader:
             found.update(_processes([self.leader, *_session_of(self.leader)]), processes_below(self.leader))
-        if self.others is not None:
+        if self.others is not None and {*_AT_WORK} <= {self}:
             found.update(_below_except(os.getpid(), self.others))
         return [process for process in found if process.pid not in self.spared and lives(process)]
 
     def _owns(self, seen: _Marked) -> bool:
         return f"{seen.marks.get(self.variable, '')}/".startswith(f"{self.mark}/")
+
+
+_AT_WORK: list[Family] = []
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -24,7 +23,7 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import FlowState, new_state
-from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
@@ -172,7 +171,7 @@ class Session:
         """The run's processes: those of an earlier session end now, this session's with ``stack`` or this process."""
         folder = self.folder.path
         family = Family.of_run(folder)
-        family.others = set(processes_below(os.getpid()))  # a program that embeds us may have its own children
+        stack.enter_context(family.at_work())
         if killed_before:
             end_earlier_guard(folder)
         if killed_before or self.earlier is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,30 @@ def options(folder: Path, *plays: Record) -> dict[str, Any]:
 
 
 def test_each_of_three_runs_is_stopped_alone(tmp_path: Path) -> None:
-    slow = {**say(), "delay_seconds": 0.5}
-    handles = [start("reach it", **options(tmp_path / name, slow, slow)) for name in "abc"]
+    plays = {"a": [NEVER], "b": [say(), say()], "c": [{**say(), "delay_seconds": 3}, say()]}
+    handles = [start("reach it", **options(tmp_path / name, *entries)) for name, entries in plays.items()]
     for each in handles:
         wait_for(each.run.folder / "one/turn_001/turn.json")
-    handles[1].pause()  # first: to wait for what was cancelled may take longer than both turns
+    handles[2].pause()
     assert handles[0].cancel().outcome == "cancelled"
-    assert [each.wait(DEADLINE_SECONDS).outcome for each in handles] == ["cancelled", "paused", "cycles_used_up"]
+    assert [each.wait(DEADLINE_SECONDS).outcome for each in handles] == ["cancelled", "cycles_used_up", "paused"]
     assert handles[0].cancel().outcome == "cancelled"
-    assert [each.run.status for each in handles] == [RunStatus.INTERRUPTED, RunStatus.PARKED, RunStatus.ENDED]
+    assert [each.run.status for each in handles] == [RunStatus.INTERRUPTED, RunStatus.ENDED, RunStatus.PARKED]
+
+
+def test_stopped_run_leaves_what_others_in_this_process_start(tmp_path: Path) -> None:
+    """Such as git of another run, or a program that the application starts itself: neither has the run's mark."""
+    one, two = (start("reach it", **options(tmp_path / name, NEVER)) for name in "ab")
+    for each in (one, two):
+        wait_for(each.run.folder / "one/turn_001/turn.json")
+    with subprocess.Popen(["sleep", "86521"]) as stranger:
+        try:
+            one.cancel()
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+    two.cancel()
+    assert not [each for each in two.events() if isinstance(each, events.RoleRestarted)]
 
 
 def test_handle_tells_every_event_and_how_the_run_ended(tmp_path: Path) -> None:

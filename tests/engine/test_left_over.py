@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.host.processes import Family, lives, processes_below
+from codex_multi_role.host.processes import Family, lives
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.leftovers import processes_of
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_until_asleep
@@ -48,13 +48,21 @@ def test_unmarked_process_ends_with_run(tmp_path: Path) -> None:
     """For example git, which does not get our variables. Processes that existed before are left alone."""
     with subprocess.Popen(["sleep", "86515"]) as stranger:
         family = Family.of_run(tmp_path)
-        family.others = set(processes_below(os.getpid()))
-        with subprocess.Popen(["sleep", "86516"], start_new_session=True) as ours:
+        with family.at_work(), subprocess.Popen(["sleep", "86516"], start_new_session=True) as ours:
             ours.send_signal(signal.SIGSTOP)
             family.kill()
             assert ours.wait(10) == -signal.SIGKILL
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_unmarked_process_is_nobodys_while_two_runs_are_at_work(tmp_path: Path) -> None:
+    """The runs of a program may be on its main thread and on others."""
+    one, two = (Family.of_run(tmp_path / name) for name in "ab")
+    with one.at_work(), two.at_work(), subprocess.Popen(["sleep", "86519"]) as unknown:
+        assert one.end() == two.end() == 0
+        assert unknown.poll() is None
+        unknown.kill()
 
 
 def test_what_a_child_from_before_starts_is_left_alone(tmp_path: Path) -> None:
@@ -63,11 +71,11 @@ def test_what_a_child_from_before_starts_is_left_alone(tmp_path: Path) -> None:
         assert server.stdin
         assert server.stdout
         family = Family.of_run(tmp_path)
-        family.others = set(processes_below(os.getpid()))
-        server.stdin.write(b"go\n")
-        server.stdin.flush()
-        worker = psutil.Process(int(server.stdout.readline()))
-        ended, is_alive = family.end(), lives(worker)
+        with family.at_work():
+            server.stdin.write(b"go\n")
+            server.stdin.flush()
+            worker = psutil.Process(int(server.stdout.readline()))
+            ended, is_alive = family.end(), lives(worker)
         server.kill()
         with contextlib.suppress(psutil.NoSuchProcess):
             worker.kill()
