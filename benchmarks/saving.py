@@ -19,7 +19,9 @@ import yaml
 
 from codex_multi_role import RunOptions
 from codex_multi_role.extensions.machines.run_options import MachineOptions
-from codex_multi_role.extensions.machines.store import RunSaver, Store, fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.restoring import fill_workspace, restore_run
+from codex_multi_role.extensions.machines.store.saver import RunSaver
+from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
