@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from codex_multi_role.extensions.test_generation.measured_tests import smallest_cover
 from codex_multi_role.extensions.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
 from tests.support.generation import item, judged
@@ -167,3 +170,25 @@ def test_rows(more):
     assert (result["status"], result["passed"], result["coverage"]) == ("passed", 2, 100.0)
     assert 'parametrize("more", [0, 2])' in left
     assert not any(f"test_{name}" in left for name in names)
+
+
+REACHES = st.dictionaries(st.text("abc", min_size=1), st.frozensets(st.integers(0, 12)), max_size=9)
+
+
+@given(REACHES)
+def test_nothing_is_lost_and_nobody_is_needless(reaches: dict[str, frozenset[int]]) -> None:
+    kept = smallest_cover({test: frozenset(reached) for test, reached in reaches.items()})
+    assert kept == [test for test in reaches if test in kept]
+    everything = frozenset[int]().union(*reaches.values())
+    assert frozenset[int]().union(*(reaches[test] for test in kept)) == everything
+    for test in kept:
+        assert frozenset[int]().union(*(reaches[other] for other in kept if other != test)) != everything
+
+
+def test_first_of_those_equal_is_kept() -> None:
+    assert smallest_cover({"a": frozenset({1, 2}), "b": frozenset({2, 1}), "c": frozenset({3})}) == ["a", "c"]
+
+
+def test_what_the_others_made_needless_goes() -> None:
+    greedy = {"most": frozenset({1, 2, 3, 4}), "left": frozenset({1, 2, 5}), "right": frozenset({3, 4, 6})}
+    assert smallest_cover(greedy) == ["left", "right"]

@@ -22,7 +22,7 @@ from tests.promises.change import constant, replaced, returns
 
 broken = partial(Breakage, 6)
 STEERS = "steps/test_steering.py"
-REPOSITORIES = "workspace/test_repositories.py"
+REPOSITORIES = "workspace/test_paths.py"
 
 STEERING = (
     broken(
@@ -113,8 +113,8 @@ STEERING = (
         "calls of an MCP server's tools follow its approval",
         constant(codex_settings, "MCP_APPROVAL_MODES", dict.fromkeys(codex_settings.MCP_APPROVAL_MODES, "approve")),
         (
-            "engine/test_mcp_servers.py::test_calls_follow_the_approval_of_their_server[on-request]",
-            "engine/test_mcp_servers.py::test_calls_follow_the_approval_of_their_server[never]",
+            "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[on-request]",
+            "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[never]",
         ),
     ),
     broken(

@@ -1,16 +1,20 @@
-"""A worker whose run processes are played: what it tells them when it leaves."""
+"""A worker whose run processes are played, and such processes: what they get, report and are told at the end."""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.workers import own_process
 from codex_multi_role.extensions.machines.workers import worker as module
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
+from codex_multi_role.extensions.machines.workers.own_process import OwnProcess
 from codex_multi_role.extensions.machines.workers.worker import RunChild, Worker, WorkerFolders
 
 
@@ -62,3 +66,46 @@ def test_worker_until_empty_ends_with_what_keeps_it_from_working(
         monkeypatch.setattr(Membership, "beat", failing)
     with pytest.raises(StorageError, match=words):
         worker.work(until_empty=True)
+
+
+REPORTS = """
+import json, sys
+from codex_multi_role.host.own_python import read_order
+order = read_order(int(sys.argv[2]))
+print(json.dumps(order))
+print("no line end", end="", flush=True)
+sys.stdin.read()
+print("", flush=True)
+"""
+
+
+@pytest.mark.real
+def test_process_takes_its_order_and_reports_until_its_pipe_closes(tmp_path: Path) -> None:
+    order = {"goal": "ü" * 100_000}
+    process = OwnProcess([sys.executable, "-c", REPORTS], order, tmp_path / "log")
+    lines: list[bytes] = []
+    while not lines:
+        lines += process.lines()
+    assert json.loads(lines[0]) == order
+    assert process.close() == [b"no line end"]
+    assert process.exit_code == 0
+    assert (tmp_path / "log").read_text() == ""
+
+
+@pytest.mark.real
+def test_longest_line_is_dropped_and_the_next_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_process, "MAX_LINE_BYTES", 100)
+    process = OwnProcess([sys.executable, "-c", "print('x' * 9000, flush=True); print('next')"], {}, tmp_path / "log")
+    found: list[bytes] = []
+    while not process.is_silent:
+        found += process.lines()
+    assert found[-1] == b"next"
+    assert process.close() == []
+
+
+@pytest.mark.real
+def test_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_process, "STOP_SECONDS", 0.1)
+    process = OwnProcess(["sleep", "86400"], {}, tmp_path / "log")
+    process.close()
+    assert process.exit_code in (1, -9)  # `sleep` may refuse the option before
