@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,115 +86,92 @@ def test_every_mistake_names_file_and_key(
     assert message_at(path, caught.value).startswith(message)
 
 
-@pytest.fixture
-def flow(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> FlowSpec:
-    write(_TESTGEN, "flows/testgen.yaml")
-    return load_flow("testgen", tmp_path, two_roles)
-
-
-def test_inputs_have_their_types(flow: FlowSpec) -> None:
-    defaults = {"max_iterations": 5, "ratio": 0.5, "strict": False, "label": "x", "note": None}
-    assert flow.resolve_inputs({"target": "src"}) == {"target": "src"} | defaults
-    given = {"target": "s", "max_iterations": "7", "ratio": "2", "strict": "yes", "label": "5", "note": ""}
-    converted = flow.resolve_inputs(given)
-    assert converted == {"target": "s", "max_iterations": 7, "ratio": 2.0, "strict": True, "label": "5", "note": ""}
-    assert flow.resolve_inputs({"target": "s", "max_iterations": 8})["max_iterations"] == 8
-
-
-COLLECTIONS = """
+FLOWS = {
+    "testgen": _TESTGEN,
+    "collecting": """
 inputs:
   names: [a, b]
   wanted: {type: list}
   sizes: {type: mapping, default: {a: 1}}
 steps:
   - {ask: planner, for_each: {items: "{{ inputs.names }}", max_items: 9}}
-"""
-
-
-@pytest.fixture
-def collecting(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> FlowSpec:
-    write(COLLECTIONS, "flows/collecting.yaml")
-    return load_flow("collecting", tmp_path, two_roles)
-
-
-def test_lists_and_mappings_are_yaml_text(collecting: FlowSpec) -> None:
-    read = collecting.resolve_inputs({"wanted": "[x, {y: 1}]", "sizes": '{"b": [true]}'})
-    assert read == {"names": ["a", "b"], "wanted": ["x", {"y": 1}], "sizes": {"b": [True]}}
-    assert collecting.resolve_inputs({"wanted": ["x"]}) == {"names": ["a", "b"], "wanted": ["x"], "sizes": {"a": 1}}
-
-
-@pytest.mark.parametrize(
-    ("given", "message", "hint"),
-    [
-        ({}, 'the input "wanted" is missing', "Set --input 'wanted=[a, b]'."),
-        ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Set --input 'wanted=[a, b]'."),
-        ({"wanted": ""}, 'the input "wanted" is not of type list', "Set"),
-        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Set"),
-        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Set"),
-        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Set"),
-        ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Set --input 'sizes={a: 1}'."),
-    ],
-)
-def test_wrong_lists_and_mappings(collecting: FlowSpec, given: dict[str, str], message: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        collecting.resolve_inputs(given)
-    assert message in str(caught.value)
-    assert caught.value.hint.startswith(hint)
-
-
-@pytest.mark.parametrize(
-    ("given", "message", "hint"),
-    [
-        ({}, 'flow testgen: the input "target" is missing', "Set --input target=<path>."),
-        ({"traget": "x"}, 'flow testgen: unknown input "traget"; did you mean "target"?', "Known: target, max_"),
-        ({"target": "x", "max_iterations": "many"}, "is not of type integer: 'many'", ""),
-        ({"target": "x", "ratio": "nan"}, "is not of type number: 'nan'", ""),
-        ({"target": "x", "strict": "perhaps"}, "is not of type boolean: 'perhaps'", ""),
-        ({"target": 3}, "is not of type path: 3", ""),
-    ],
-)
-def test_wrong_inputs(flow: FlowSpec, given: dict[str, Any], message: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        flow.resolve_inputs(given)
-    assert message in str(caught.value)
-    assert caught.value.hint.startswith(hint)
-
-
-BOUNDED = """
+""",
+    "bounded": """
 goal: {min_length: 3, max_length: 5}
 inputs:
   depth: {default: quick, choices: [quick, deep]}
   results: {type: integer, default: 3, minimum: 1, maximum: 5}
   share: {type: number, default: 1, minimum: 0.5}
 steps: [{ask: planner}]
-"""
+""",
+    "asking": "inputs: {question: }\nsteps: [{ask: planner}]",
+}
+Load = Callable[[str], FlowSpec]
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> Load:
+    def load(name: str) -> FlowSpec:
+        write(FLOWS[name], f"flows/{name}.yaml")
+        return load_flow(name, tmp_path, two_roles)
+
+    return load
+
+
+def test_inputs_have_their_types(loaded: Load) -> None:
+    flow = loaded("testgen")
+    defaults = {"max_iterations": 5, "ratio": 0.5, "strict": False, "label": "x", "note": None}
+    assert flow.resolve_inputs({"target": "src"}) == {"target": "src"} | defaults
+    given = {"target": "s", "max_iterations": "7", "ratio": "2", "strict": "yes", "label": "5", "note": ""}
+    converted = flow.resolve_inputs(given)
+    assert converted == {"target": "s", "max_iterations": 7, "ratio": 2.0, "strict": True, "label": "5", "note": ""}
+    assert flow.resolve_inputs({"target": "s", "max_iterations": 8})["max_iterations"] == 8
+    bounded = loaded("bounded").resolve_inputs({"depth": "deep", "results": "5"})
+    assert bounded == {"depth": "deep", "results": 5, "share": 1}
+
+
+def test_lists_and_mappings_are_yaml_text(loaded: Load) -> None:
+    collecting = loaded("collecting")
+    read = collecting.resolve_inputs({"wanted": "[x, {y: 1}]", "sizes": '{"b": [true]}'})
+    assert read == {"names": ["a", "b"], "wanted": ["x", {"y": 1}], "sizes": {"b": [True]}}
+    assert collecting.resolve_inputs({"wanted": ["x"]}) == {"names": ["a", "b"], "wanted": ["x"], "sizes": {"a": 1}}
+
+
+WANTED = "Set --input 'wanted=[a, b]'."
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("flow", "given", "message", "hint"),
     [
-        ({"depth": "deeper"}, "the input \"depth\" must be one of quick, deep, not 'deeper'"),
-        ({"results": "6"}, "the input \"results\" must be at least 1 and at most 5, not '6'"),
-        ({"results": 0}, 'the input "results" must be at least 1 and at most 5, not 0'),
-        ({"share": 0.25}, 'the input "share" must be at least 0.5, not 0.25'),
+        ("collecting", {}, 'the input "wanted" is missing', WANTED),
+        ("collecting", {"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", WANTED),
+        ("collecting", {"wanted": ""}, 'the input "wanted" is not of type list', WANTED),
+        ("collecting", {"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', WANTED),
+        ("collecting", {"wanted": "[" * 100 + "]" * 100}, "is not valid YAML: nested more than 64", WANTED),
+        ("collecting", {"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', WANTED),
+        ("collecting", {"wanted": "[]", "sizes": "[1]"}, '"sizes" is not of type mapping', "Set --input 'sizes={a: 1}"),
+        ("testgen", {}, 'flow testgen: the input "target" is missing', "Set --input target=<path>."),
+        ("testgen", {"traget": "x"}, 'unknown input "traget"; did you mean "target"?', "Known: target, max_"),
+        ("testgen", {"target": "x", "max_iterations": "many"}, "is not of type integer: 'many'", ""),
+        ("testgen", {"target": "x", "ratio": "nan"}, "is not of type number: 'nan'", ""),
+        ("testgen", {"target": "x", "strict": "perhaps"}, "is not of type boolean: 'perhaps'", ""),
+        ("testgen", {"target": 3}, "is not of type path: 3", ""),
+        ("bounded", {"depth": "deeper"}, "the input \"depth\" must be one of quick, deep, not 'deeper'", ""),
+        ("bounded", {"results": "6"}, "the input \"results\" must be at least 1 and at most 5, not '6'", ""),
+        ("bounded", {"results": 0}, 'the input "results" must be at least 1 and at most 5, not 0', ""),
+        ("bounded", {"share": 0.25}, 'the input "share" must be at least 0.5, not 0.25', ""),
+        ("asking", {}, 'the input "question" is missing', ""),
     ],
 )
-def test_inputs_stay_within_their_bounds(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, given: dict[str, Any], message: str
-) -> None:
-    write(BOUNDED, "flows/bounded.yaml")
-    bounded = load_flow("bounded", tmp_path, two_roles)
-    assert bounded.resolve_inputs({"depth": "deep", "results": "5"}) == {"depth": "deep", "results": 5, "share": 1}
+def test_wrong_inputs(loaded: Load, flow: str, given: dict[str, Any], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        bounded.resolve_inputs(given)
+        loaded(flow).resolve_inputs(given)
     assert message in str(caught.value)
+    assert caught.value.hint.startswith(hint)
 
 
-def test_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
-) -> None:
-    write(BOUNDED, "flows/bounded.yaml")
-    bounded = load_flow("bounded", tmp_path, two_roles).goal
+def test_goal_is_neither_shorter_nor_longer_than_the_flow_takes(loaded: Load) -> None:
+    bounded = loaded("bounded").goal
     assert bounded.resolve("bounded", " four") == " four"
     for goal in ("  ab   ", "abcdef"):
         with pytest.raises(UsageError, match=r"flow bounded: the goal has [26] characters, but 3 to 5 are required"):
@@ -207,36 +185,23 @@ def test_flow_may_have_a_goal_of_its_own() -> None:
         GoalSpec().resolve("f", " \n")
 
 
-def test_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
-    write("inputs: {question: }\nsteps: [{ask: planner}]", "flows/f.yaml")
-    with pytest.raises(UsageError, match="is missing"):
-        load_flow("f", tmp_path, two_roles).resolve_inputs({})
-
-
-def test_flow_says_what_a_fresh_workspace_needs(write: Write, two_roles: RoleSpecCatalog, tmp_path: Path) -> None:
-    """A key that is not given leaves the settings as they are; an empty list replaces them."""
-    source = write("workspace: {copy: [.env, ../x]}\nsteps: [{ask: planner}]\n", "flows/keeps.yaml")
-    with pytest.raises(DefinitionError, match=r"workspace\.copy\[1\]: .* must be relative to the workspace"):
-        load_flow("keeps", tmp_path, two_roles)
-    source.write_text("workspace: {copy: [], setup: make env}\nsteps: [{ask: planner}]\n")
-    needs = load_flow("keeps", tmp_path, two_roles).workspace
-    assert (needs.copy_, needs.setup) == ((), "make env")
-    source.write_text("steps: [{ask: planner}]\n")
-    needs = load_flow("keeps", tmp_path, two_roles).workspace
-    assert (needs.copy_, needs.setup) == (None, None)
-
-
-def test_flow_protect_paths_must_be_inside_the_workspace(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
+def test_flow_says_what_a_fresh_workspace_needs_and_what_is_protected(
+    write: Write, two_roles: RoleSpecCatalog, tmp_path: Path
 ) -> None:
-    source = write("protect: [tests/**, ../x]\nsteps: [{ask: planner}]\n", "flows/keeps.yaml")
+    """A key that is not given leaves the settings as they are; an empty list replaces them."""
+    source = write("", "flows/keeps.yaml")
+
+    def keeps(keys: str) -> FlowSpec:
+        source.write_text(f"{keys}\nsteps: [{{ask: planner}}]\n")
+        return load_flow("keeps", tmp_path, two_roles)
+
+    flow = keeps("workspace: {copy: [], setup: make env}\nprotect: [tests/**]")
+    assert (flow.workspace.copy_, flow.workspace.setup, flow.protect) == ((), "make env", ("tests/**",))
+    assert (keeps("").workspace.copy_, keeps("").workspace.setup) == (None, None)
+    with pytest.raises(DefinitionError, match=r"workspace\.copy\[1\]: .* must be relative to the workspace"):
+        keeps("workspace: {copy: [.env, ../x]}")
     with pytest.raises(DefinitionError, match=r"keeps\.yaml:1:\d+: protect\[1\]: .* must be relative to the workspace"):
-        load_flow("keeps", tmp_path, two_roles)
-    source.write_text("protect: [tests/**]\nsteps: [{ask: planner}]\n")
-    assert load_flow("keeps", tmp_path, two_roles).protect == ("tests/**",)
-
-
-def test_state_of_a_step_needs_those_of_the_run(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
-    write("steps: [{ask: planner, state: PLANNING}]", "flows/stateful.yaml")
+        keeps("protect: [tests/**, ../x]")
+    source.write_text("steps: [{ask: planner, state: PLANNING}]")
     with pytest.raises(DefinitionError, match=r"the state of planner needs states: \{begin, success, failure\}"):
-        load_flow("stateful", tmp_path, two_roles)
+        load_flow("keeps", tmp_path, two_roles)

@@ -44,16 +44,24 @@ def test_value(make_context: MakeContext) -> None:
     assert result == {"status": "invalid", "reason": "", "problems": ["$.plan[1]: 'id' is a required property"]}
 
 
-def test_null_is_a_value(make_context: MakeContext) -> None:
-    assert _run(make_context({}, value=None, schema={"type": "null"}))["status"] == "valid"
+PAIR = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}, {"type": "string"}]}
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("a/plan.json", '{"plan": [{"id": 1}]}'), ("plan.yaml", "plan: [{id: 1}]"), ("plan.yml", "plan:\n- id: x")],
+    ("files", "options", "status"),
+    [
+        ({"a/plan.json": '{"plan": [{"id": 1}]}'}, {"file": "a/plan.json", "schema": PLAN}, "valid"),
+        ({"plan.yaml": "plan: [{id: 1}]"}, {"file": "plan.yaml", "schema": PLAN}, "valid"),
+        ({"plan.yml": "plan:\n- id: x"}, {"file": "plan.yml", "schema": PLAN}, "valid"),
+        ({}, {"value": None, "schema": {"type": "null"}}, "valid"),
+        ({}, {"value": [1, "a"], "schema": PAIR}, "valid"),
+        ({}, {"value": ["a", 1], "schema": PAIR}, "invalid"),
+    ],
 )
-def test_file(make_context: MakeContext, name: str, text: str) -> None:
-    assert _run(make_context({name: text}, file=name, schema=PLAN))["status"] == "valid"
+def test_files_null_and_older_drafts(
+    make_context: MakeContext, files: dict[str, str], options: dict[str, Any], status: str
+) -> None:
+    assert _run(make_context(files, **options))["status"] == status
 
 
 def test_schema_in_a_file(make_context: MakeContext) -> None:
@@ -106,12 +114,6 @@ def test_nothing_is_fetched(make_context: MakeContext) -> None:
             check_schema(make_context({}, value=1, schema=remote))
         with pytest.raises(BlockingIOError):
             server.accept()
-
-
-def test_older_draft_keeps_its_meaning(make_context: MakeContext) -> None:
-    pair = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}, {"type": "string"}]}
-    assert _run(make_context({}, value=[1, "a"], schema=pair))["status"] == "valid"
-    assert _run(make_context({}, value=["a", 1], schema=pair))["status"] == "invalid"
 
 
 def test_problems_are_bounded_in_number_and_length(make_context: MakeContext) -> None:

@@ -87,67 +87,43 @@ def test_import_cycles_are_reported_and_share_a_layer(make_context: MakeContext)
 
 
 @pytest.mark.parametrize(
-    ("files", "importer", "meant"),
+    ("files", "importer", "dependencies", "external"),
     [
-        ({"__init__.py": "", "base.py": "", "own.py": "from work.base import X"}, "own.py", "base.py"),
-        ({"src/pkg/a.py": "", "src/pkg/b.py": "import pkg.a"}, "src/pkg/b.py", "src/pkg/a.py"),
-        ({"tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", "tools/help.py"),
-        ({"pkg/__init__.py": "", "pkg/sub/deep.py": "from .. import x"}, "pkg/sub/deep.py", "pkg/__init__.py"),
-        ({"pkg/x.py": "", "pkg/sub/deep.py": "from ..x import y"}, "pkg/sub/deep.py", "pkg/x.py"),
+        ({"__init__.py": "", "base.py": "", "own.py": "from work.base import X"}, "own.py", ["base.py"], []),
+        ({"src/pkg/a.py": "", "src/pkg/b.py": "import pkg.a"}, "src/pkg/b.py", ["src/pkg/a.py"], []),
+        ({"tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", ["tools/help.py"], []),
+        ({"p/__init__.py": "", "p/sub/deep.py": "from .. import x"}, "p/sub/deep.py", ["p/__init__.py"], []),
+        ({"pkg/x.py": "", "pkg/sub/deep.py": "from ..x import y"}, "pkg/sub/deep.py", ["pkg/x.py"], []),
         (
-            {
-                "libs/one/src/one/__init__.py": "",
-                "libs/two/src/two/__init__.py": "",
-                "libs/two/src/two/a.py": "import one",
-            },
-            "libs/two/src/two/a.py",
-            "libs/one/src/one/__init__.py",
+            {"l/1/src/one/__init__.py": "", "l/2/src/two/__init__.py": "", "l/2/src/two/a.py": "import one"},
+            "l/2/src/two/a.py", ["l/1/src/one/__init__.py"], [],
         ),
         (
             {"x/app/__init__.py": "", "y/app/__init__.py": "", "y/tests/test_api.py": "from app import run"},
-            "y/tests/test_api.py",
-            "y/app/__init__.py",
+            "y/tests/test_api.py", ["y/app/__init__.py"], [],
         ),
-        ({"pkg/__init__.py": "", "pkg/typing.py": "", "pkg/a.py": "from . import typing"}, "pkg/a.py", "pkg/typing.py"),
-        ({"help.py": "", "tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", "tools/help.py"),
+        ({"p/__init__.py": "", "p/typing.py": "", "p/a.py": "from . import typing"}, "p/a.py", ["p/typing.py"], []),
+        ({"help.py": "", "a/help.py": "", "a/run.py": "import help"}, "a/run.py", ["a/help.py"], []),
         (
             {"types.pyi": "", "helper.py": "", "tests/test_helper.py": "import helper"},
-            "tests/test_helper.py",
-            "helper.py",
+            "tests/test_helper.py", ["helper.py"], [],
         ),
+        # only an import root has top-level modules: those of Python and of installed packages are external
+        ({"f/__init__.py": "", "f/typing.py": "", "f/cli.py": "import typing as t"}, "f/cli.py", [], ["typing"]),
+        ({"__init__.py": "", "typing.py": "", "cli.py": "from typing import Any"}, "cli.py", [], ["typing"]),
+        ({"logging.py": "", "run.py": "import logging.handlers"}, "run.py", [], ["logging"]),
+        ({"p/__init__.py": "", "p/json/__init__.py": "", "p/a.py": "import json"}, "p/a.py", [], ["json"]),
+        ({"p/__init__.py": "", "p/click.py": "", "p/a.py": "import click"}, "p/a.py", [], ["click"]),
+        ({"__init__.py": "", "click.py": "", "a.py": "from click import echo"}, "a.py", [], ["click"]),
+        ({"tests/requests.py": "", "shop/a.py": "import requests"}, "shop/a.py", [], ["requests"]),
+        ({"fmt.go": "package main\n", "a.go": 'package main\nimport "fmt"\n'}, "a.go", [], ["fmt"]),
     ],
-)
+)  # fmt: skip
 def test_imports_are_resolved_as_the_folder_is_used(
-    make_context: MakeContext, files: dict[str, str], importer: str, meant: str
+    make_context: MakeContext, files: dict[str, str], importer: str, dependencies: list[str], external: list[str]
 ) -> None:
-    assert of(graph(make_context, files), importer)["dependencies"] == [meant]
-
-
-@pytest.mark.parametrize(
-    ("files", "importer", "external"),
-    [
-        (
-            {"flask/__init__.py": "", "flask/typing.py": "", "flask/cli.py": "import typing as t"},
-            "flask/cli.py",
-            "typing",
-        ),
-        ({"__init__.py": "", "typing.py": "", "cli.py": "from typing import Any"}, "cli.py", "typing"),
-        ({"logging.py": "", "run.py": "import logging.handlers"}, "run.py", "logging"),
-        ({"pkg/__init__.py": "", "pkg/json/__init__.py": "", "pkg/a.py": "import json"}, "pkg/a.py", "json"),
-        ({"pkg/__init__.py": "", "pkg/click.py": "", "pkg/a.py": "import click"}, "pkg/a.py", "click"),
-        ({"__init__.py": "", "click.py": "", "a.py": "from click import echo"}, "a.py", "click"),
-        ({"tests/requests.py": "", "shop/a.py": "import requests"}, "shop/a.py", "requests"),
-    ],
-)
-def test_absolute_import_does_not_resolve_to_a_sibling_file(
-    make_context: MakeContext, files: dict[str, str], importer: str, external: str
-) -> None:
-    """Imports of the standard library and of installed packages are external, because only an import root has top-
-    level modules.
-    """
     result = graph(make_context, files)
-    assert of(result, importer)["dependencies"] == []
-    assert result["external"] == [external]
+    assert (of(result, importer)["dependencies"], result["external"]) == (dependencies, external)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +159,6 @@ def test_only_imports_of_values_are_dependencies_in_typescript(
     files = {f"a.{ending}": statement for ending in ("ts", "mts", "cts", "tsx")}
     result = graph(make_context, {**files, "b.ts": "export const a = 1;"})
     assert {name: of(result, name)["dependencies"] == ["b.ts"] for name in files} == dict.fromkeys(files, depends)
-
-
-def test_go_package_does_not_resolve_to_a_sibling_file(make_context: MakeContext) -> None:
-    result = graph(make_context, {"fmt.go": "package main\n", "a.go": 'package main\nimport "fmt"\n'})
-    assert (of(result, "a.go")["dependencies"], result["external"]) == ([], ["fmt"])
 
 
 def test_syntax_unknown_to_the_grammar_leaves_file_partly_read(make_context: MakeContext) -> None:
@@ -261,61 +232,50 @@ def test_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) -> N
     assert "m17" not in result["mermaid"]
 
 
-def test_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> None:
+def test_it_ends_with_its_run_and_its_deadline(make_context: MakeContext) -> None:
+    with pytest.raises(CheckFailed, match="check code_graph: took longer than 0 s"):
+        read_code_graph(make_context({"a.py": ""}, seconds=0))
     context = make_context({"a.py": ""})
     context.stopping.set()
     with pytest.raises(RunInterrupted):
         read_code_graph(context)
 
 
-def test_it_ends_with_its_deadline(make_context: MakeContext) -> None:
-    with pytest.raises(CheckFailed, match="check code_graph: took longer than 0 s"):
-        read_code_graph(make_context({"a.py": ""}, seconds=0))
-
-
-OTHERS = {
-    "web/app.ts": "import {a} from './util.js'; export class App { run(): void {} }\ninterface Shape {}\n",
-    "web/util.ts": "export function a() {}",
-    "web/view.jsx": "const u = require('./lib');\nconst View = () => 1;\n",
-    "web/lib/index.js": "import x from 'react'",
-    "c/main.c": '#include "deep/list.h"\n#include <stdio.h>\nint main(void) { return 0; }\n',
-    "c/include/deep/list.h": "struct list { int x; };",
-    "cpp/one.cpp": "class Stack { void push() {} };",
-    "go/cmd/main.go": 'package main\nimport ("fmt"; "example.com/x/go/store")\nfunc main() {}\n',
-    "go/store/store.go": "package store\ntype Store struct{}\nfunc (s Store) Get() {}\n",
-    "rust/src/main.rs": "mod shapes;\nuse crate::shapes::Circle;\nfn main() {}\n",
-    "rust/src/shapes.rs": "pub struct Circle;\npub trait Area {}\n",
-    "java/com/acme/App.java": "import com.acme.model.Item; class App { void go() {} }",
-    "java/com/acme/model/Item.java": "package com.acme.model; class Item {}",
-}
+OTHERS: dict[str, tuple[str, list[str], list[str], list[str]]] = {
+    "web/app.ts": (
+        "import {a} from './util.js'; export class App { run(): void {} }\ninterface Shape {}\n",
+        ["web/util.ts"], ["App", "Shape"], ["run"],
+    ),
+    "web/util.ts": ("export function a() {}", [], [], ["a"]),
+    "web/view.jsx": ("const u = require('./lib');\nconst View = () => 1;\n", ["web/lib/index.js"], [], ["View"]),
+    "web/lib/index.js": ("import x from 'react'", [], [], []),
+    "c/main.c": (
+        '#include "deep/list.h"\n#include <stdio.h>\nint main(void) { return 0; }\n',
+        ["c/include/deep/list.h"], [], ["main"],
+    ),
+    "c/include/deep/list.h": ("struct list { int x; };", [], ["list"], []),
+    "cpp/one.cpp": ("class Stack { void push() {} };", [], ["Stack"], ["push"]),
+    "go/cmd/main.go": (
+        'package main\nimport ("fmt"; "example.com/x/go/store")\nfunc main() {}\n', ["go/store/store.go"], [], ["main"]
+    ),
+    "go/store/store.go": (
+        "package store\ntype Store struct{}\nfunc (s Store) Get() {}\n", [], ["Store"], ["Get"]
+    ),
+    "rust/src/main.rs": ("mod shapes;\nuse crate::shapes::Circle;\nfn main() {}", ["rust/src/shapes.rs"], [], ["main"]),
+    "rust/src/shapes.rs": ("pub struct Circle;\npub trait Area {}\n", [], ["Circle", "Area"], []),
+    "java/com/acme/App.java": (
+        "import com.acme.model.Item; class App { void go() {} }", ["java/com/acme/model/Item.java"], ["App"], ["go"]
+    ),
+    "java/com/acme/model/Item.java": ("package com.acme.model; class Item {}", [], ["Item"], []),
+}  # fmt: skip
+"""By path: the text, the files that it depends on, its classes and its functions."""
 
 
 @pytest.mark.skipif(find_spec("tree_sitter") is None, reason="the extra [document] is not installed")
 def test_other_languages_through_their_grammars(make_context: MakeContext) -> None:
-    result = graph(make_context, OTHERS)
-    assert {each["path"]: each["dependencies"] for each in result["files"] if each["dependencies"]} == {
-        "web/app.ts": ["web/util.ts"],
-        "web/view.jsx": ["web/lib/index.js"],
-        "c/main.c": ["c/include/deep/list.h"],
-        "go/cmd/main.go": ["go/store/store.go"],
-        "rust/src/main.rs": ["rust/src/shapes.rs"],
-        "java/com/acme/App.java": ["java/com/acme/model/Item.java"],
-    }
-    assert {each["path"]: (each["classes"], each["functions"]) for each in result["files"]} == {
-        "web/app.ts": (["App", "Shape"], ["run"]),
-        "web/util.ts": ([], ["a"]),
-        "web/view.jsx": ([], ["View"]),
-        "web/lib/index.js": ([], []),
-        "c/main.c": ([], ["main"]),
-        "c/include/deep/list.h": (["list"], []),
-        "cpp/one.cpp": (["Stack"], ["push"]),
-        "go/cmd/main.go": ([], ["main"]),
-        "go/store/store.go": (["Store"], ["Get"]),
-        "rust/src/main.rs": ([], ["main"]),
-        "rust/src/shapes.rs": (["Circle", "Area"], []),
-        "java/com/acme/App.java": (["App"], ["go"]),
-        "java/com/acme/model/Item.java": (["Item"], []),
-    }
+    result = graph(make_context, {path: text for path, (text, *_) in OTHERS.items()})
+    found = {file["path"]: [file[key] for key in ("dependencies", "classes", "functions")] for file in result["files"]}
+    assert found == {path: expected for path, (_, *expected) in OTHERS.items()}
     assert {"react", "fmt", "stdio.h"} <= {*result["external"]}
     assert result["problems"] == 0
 

@@ -22,6 +22,7 @@ LOREM = (
 _CODE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)]+)\)")
 _FENCE = re.compile(r"```mermaid\n.*?```", re.DOTALL)
+Mutilation = Callable[[Package], None]
 
 
 @pytest.fixture
@@ -29,9 +30,14 @@ def package(make_context: MakeContext) -> Package:
     return Package(make_context({}), "json")
 
 
-def each_document(package: Package, change: Callable[[str], str]) -> None:
-    for path in package.docs.rglob("*.md"):
-        path.write_text(change(path.read_text()))
+def each_document(change: Callable[[str], str]) -> Mutilation:
+    """``change`` every document."""
+
+    def mutilate(package: Package) -> None:
+        for path in package.docs.rglob("*.md"):
+            path.write_text(change(path.read_text()))
+
+    return mutilate
 
 
 def skeleton(text: str, paragraph: Callable[[int], str]) -> str:
@@ -53,10 +59,6 @@ def fill(path: Path) -> None:
     path.write_text(skeleton(path.read_text(), paragraph))
 
 
-def invent_names(package: Package) -> None:
-    each_document(package, lambda text: _CODE.sub("`InventedName.made_up()`", text))
-
-
 def delete_documents(package: Package) -> None:
     for name in SECTIONS:
         (package.docs / f"{name}.md").unlink()
@@ -66,34 +68,15 @@ def empty_one_document(package: Package) -> None:
     (package.docs / "CONCEPTS.md").write_text("")
 
 
-def break_links(package: Package) -> None:
-    each_document(package, lambda text: _LINK.sub("](no/such/place.md)", text))
-
-
-def break_diagrams(package: Package) -> None:
-    each_document(package, lambda text: text.replace("flowchart TD", "flowchart TD\n    a[(((b --> ]]"))
-
-
 def put_diagrams_in_one_broken_block(package: Package) -> None:
-    each_document(package, lambda text: _FENCE.sub("(see the overview)", text))
+    each_document(lambda text: _FENCE.sub("(see the overview)", text))(package)
     with (package.docs / "OVERVIEW.md").open("a") as overview:
         overview.write("\n```mermaid\nflowchart TD\n    a --> b\nflowchart TD\n    c --> [d\n```\n")
 
 
-def keep_headings_only(package: Package) -> None:
-    each_document(package, lambda text: skeleton(text, lambda _: ""))
-
-
-def keep_headings_with_comments(package: Package) -> None:
-    each_document(package, lambda text: skeleton(text, lambda _: f"<!-- {LOREM} -->"))
-
-
-def write_placeholders(package: Package) -> None:
-    each_document(package, lambda text: skeleton(text, lambda _: "TBD"))
-
-
 def copy_one_paragraph_everywhere(package: Package) -> None:
-    each_document(package, lambda text: skeleton(text, lambda _: f"{LOREM} See `{package.files[0]['path']}`."))
+    paragraph = f"{LOREM} See `{package.files[0]['path']}`."
+    each_document(lambda text: skeleton(text, lambda _: paragraph))(package)
 
 
 def copy_one_section(package: Package) -> None:
@@ -141,44 +124,44 @@ def swap_texts_below_titles(package: Package) -> None:
         path.write_text(f"{mark}\n{title}\n{text}")
 
 
-MUTILATIONS: list[tuple[Callable[[Package], None], str]] = [
-    (invent_names, "claims"),
-    (delete_documents, "sections"),
-    (empty_one_document, "sections"),
-    (break_links, "links"),
-    (break_diagrams, "mermaid"),
-    (put_diagrams_in_one_broken_block, "mermaid"),
-    (keep_headings_only, "files"),
-    (keep_headings_only, "sections"),
-    (keep_headings_with_comments, "sections"),
-    (write_placeholders, "sections"),
-    (copy_one_paragraph_everywhere, "sections"),
-    (copy_one_paragraph_everywhere, "pages"),
-    (copy_one_section, "sections"),
-    (write_filler_in_documents, "sections"),
-    (write_filler_in_pages, "pages"),
-    (delete_one_page, "files"),
-    (empty_one_page, "files"),
-    (swap_pages, "files"),
-    (swap_texts_below_marks, "pages"),
-    (swap_texts_below_titles, "pages"),
-]
+MUTILATIONS: dict[str, tuple[Mutilation, str]] = {
+    "names invented": (each_document(lambda text: _CODE.sub("`InventedName.made_up()`", text)), "claims"),
+    "documents deleted": (delete_documents, "sections"),
+    "one document emptied": (empty_one_document, "sections"),
+    "links broken": (each_document(lambda text: _LINK.sub("](no/such/place.md)", text)), "links"),
+    "diagrams broken": (
+        each_document(lambda text: text.replace("flowchart TD", "flowchart TD\n    a[(((b --> ]]")),
+        "mermaid",
+    ),
+    "diagrams in one broken block": (put_diagrams_in_one_broken_block, "mermaid"),
+    "headings only": (each_document(lambda text: skeleton(text, lambda _: "")), "files sections"),
+    "headings with comments": (each_document(lambda text: skeleton(text, lambda _: f"<!-- {LOREM} -->")), "sections"),
+    "placeholders": (each_document(lambda text: skeleton(text, lambda _: "TBD")), "sections"),
+    "one paragraph everywhere": (copy_one_paragraph_everywhere, "sections pages"),
+    "one section copied": (copy_one_section, "sections"),
+    "filler in documents": (write_filler_in_documents, "sections"),
+    "filler in pages": (write_filler_in_pages, "pages"),
+    "one page deleted": (delete_one_page, "files"),
+    "one page emptied": (empty_one_page, "files"),
+    "pages swapped": (swap_pages, "files"),
+    "texts swapped below marks": (swap_texts_below_marks, "pages"),
+    "texts swapped below titles": (swap_texts_below_titles, "pages"),
+}
+"""What is done to honest documentation, and the parts that are below their threshold then."""
 
 
 def test_honest_documentation_of_a_package_passes(package: Package) -> None:
     result = package.measure()
-    assert result["below"] == []
-    assert result["status"] == "passed"
+    assert (result["status"], result["below"]) == ("passed", [])
 
 
-@pytest.mark.parametrize(("mutilate", "part"), MUTILATIONS, ids=lambda each: getattr(each, "__name__", each))
-def test_mutilated_documentation_fails_with_its_part_named(
-    package: Package, mutilate: Callable[[Package], None], part: str
-) -> None:
+@pytest.mark.parametrize("name", MUTILATIONS)
+def test_mutilated_documentation_fails_with_its_part_named(package: Package, name: str) -> None:
+    mutilate, parts = MUTILATIONS[name]
     mutilate(package)
     result = package.measure()
     assert result["status"] == "below"
-    assert part in [each["part"] for each in result["below"]]
+    assert {*parts.split()} <= {each["part"] for each in result["below"]}
     assert result["refine"], "the refiner is told what to do"
 
 

@@ -16,7 +16,29 @@ pytestmark = pytest.mark.real
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 VERDICTS = ("status", "reason", "mutants", "killed", "survived", "matrix", "unattributed")
-CASES: dict[str, tuple[str, dict[str, str]]] = {
+HALF = "def half(n):\n    return (n + 1) // 2 + 3\n"
+CLAIMS = """
+    import os
+    from pathlib import Path
+    from target import half
+
+    def test_half():
+        if shared := os.environ.get("CODEX_MULTI_ROLE_WARM"):
+            Path(shared, "claimed").write_text("{}")
+        assert half(8) == 7
+"""
+SHELVES = """
+    import pytest, target
+
+    @pytest.fixture(scope="session")
+    def shelf():
+        yield target.stock(2)
+
+    @pytest.fixture(scope="module")
+    def found():
+        return target.late()
+"""
+CASES: dict[str, tuple[str, str]] = {
     "constants and effects of an import": (
         """
         def half(n):
@@ -30,16 +52,14 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
             found = TABLE[n]
             return found + one(0)
         """,
-        {
-            "tests/test_a.py": """
-                from target import TABLE, look_up
-                import target
+        """
+        from target import TABLE, look_up
+        import target
 
-                def test_table(): assert TABLE[2] == 1
-                def test_look_up(): assert look_up(3) == 2
-                def test_one(): assert target.one(1) == 2
-            """
-        },
+        def test_table(): assert TABLE[2] == 1
+        def test_look_up(): assert look_up(3) == 2
+        def test_one(): assert target.one(1) == 2
+        """,
     ),
     "decorators, closures and other copies of a function": (
         """
@@ -77,22 +97,20 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
             def of(cls, size):
                 return cls(size + 1)
         """,
-        {
-            "tests/test_a.py": """
-                from functools import partial
-                from target import Box, adder, opened, price
-                plus_two = adder(2)
-                OF = partial(Box.of, 3)
+        """
+        from functools import partial
+        from target import Box, adder, opened, price
+        plus_two = adder(2)
+        OF = partial(Box.of, 3)
 
-                def test_price(): assert price(1) == 8
-                def test_adder(): assert (plus_two(3), adder(1)(5)) == (5, 6)
-                def test_box(): assert OF().size == 8
-                def test_opened():
-                    log = []
-                    with opened(log) as size: assert size == 2
-                    assert log == ["open", "closed"]
-            """
-        },
+        def test_price(): assert price(1) == 8
+        def test_adder(): assert (plus_two(3), adder(1)(5)) == (5, 6)
+        def test_box(): assert OF().size == 8
+        def test_opened():
+            log = []
+            with opened(log) as size: assert size == 2
+            assert log == ["open", "closed"]
+        """,
     ),
     "fixtures of a wide scope, and a cache": (
         """
@@ -111,29 +129,16 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         def late():
             return 7
         """,
-        {
-            "tests/conftest.py": """
-                import pytest, target
+        """
+        import target
 
-                @pytest.fixture(scope="session")
-                def shelf():
-                    yield target.stock(2)
-
-                @pytest.fixture(scope="module")
-                def found():
-                    return target.late()
-            """,
-            "tests/test_a.py": """
-                import target
-
-                def test_first(shelf): assert shelf
-                def test_second(shelf): assert shelf == [2, 2, 2]
-                def test_settings(): assert target.settings()
-                def test_total(): assert target.total([1]) == 5
-                def test_dynamic(request): assert request.getfixturevalue("found")
-                def test_dynamic_again(request): assert request.getfixturevalue("found") == 7
-            """,
-        },
+        def test_first(shelf): assert shelf
+        def test_second(shelf): assert shelf == [2, 2, 2]
+        def test_settings(): assert target.settings()
+        def test_total(): assert target.total([1]) == 5
+        def test_dynamic(request): assert request.getfixturevalue("found")
+        def test_dynamic_again(request): assert request.getfixturevalue("found") == 7
+        """,
     ),
     "other processes, imports and the text": (
         """
@@ -142,22 +147,20 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
                 return n * 2
             return 40 + n
         """,
-        {
-            "tests/test_a.py": """
-                import importlib, pathlib, subprocess, sys
-                import pytest
+        """
+        import importlib, pathlib, subprocess, sys
+        import pytest
 
-                def test_program():
-                    code = "import target; print(target.answer(2))"
-                    assert subprocess.run([sys.executable, "-c", code], capture_output=True).stdout == b"4\\n"
-                def test_late_import():
-                    import target
-                    assert importlib.reload(target).answer(1) == 41
-                def test_text():
-                    assert "return 40" in (pathlib.Path(__file__).parent.parent / "target.py").read_text()
-                def test_nothing(): pass
-            """
-        },
+        def test_program():
+            code = "import target; print(target.answer(2))"
+            assert subprocess.run([sys.executable, "-c", code], capture_output=True).stdout == b"4\\n"
+        def test_late_import():
+            import target
+            assert importlib.reload(target).answer(1) == 41
+        def test_text():
+            assert "return 40" in (pathlib.Path(__file__).parent.parent / "target.py").read_text()
+        def test_nothing(): pass
+        """,
     ),
     "ends of a process": (
         """
@@ -176,14 +179,12 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
                 os.kill(os.getppid(), signal.SIGKILL)
             return n
         """,
-        {
-            "tests/test_a.py": """
-                from target import leave
+        """
+        from target import leave
 
-                def test_before(): assert leave(0) == 0
-                def test_leave(): assert leave(7) == 7
-            """
-        },
+        def test_before(): assert leave(0) == 0
+        def test_leave(): assert leave(7) == 7
+        """,
     ),
     "waiting": (
         """
@@ -200,15 +201,13 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
                 subprocess.Popen(["sleep", "60"], start_new_session=True)
             return n
         """,
-        {
-            "tests/test_a.py": """
-                from target import count, start
+        """
+        from target import count, start
 
-                def test_none(): assert count(0) == 0
-                def test_two(): assert count(2) == 2
-                def test_start(): assert start(1) == 1
-            """
-        },
+        def test_none(): assert count(0) == 0
+        def test_two(): assert count(2) == 2
+        def test_start(): assert start(1) == 1
+        """,
     ),
     "files": (
         """
@@ -222,16 +221,13 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
                 (HERE / "mark").touch()
             return (HERE / "kept.txt").read_text()
         """,
-        {
-            "kept.txt": "kept",
-            "tests/test_a.py": """
-                from target import HERE, mark
+        """
+        from target import HERE, mark
 
-                def test_mark():
-                    assert not (HERE / "mark").exists()
-                    assert mark(1) == "kept"
-            """,
-        },
+        def test_mark():
+            assert not (HERE / "mark").exists()
+            assert mark(1) == "kept"
+        """,
     ),
     "tests that need each other": (
         """
@@ -244,14 +240,12 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         def second():
             return STATE[-1] * 2
         """,
-        {
-            "tests/test_a.py": """
-                from target import first, second
+        """
+        from target import first, second
 
-                def test_a(): assert first(1) == 1
-                def test_b(): assert second() == 4
-            """
-        },
+        def test_a(): assert first(1) == 1
+        def test_b(): assert second() == 4
+        """,
     ),
     "a generator since the import": (
         """
@@ -261,13 +255,11 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
 
         found = numbers(2)
         """,
-        {
-            "tests/test_a.py": """
-                from target import found
+        """
+        from target import found
 
-                def test_numbers(): assert list(found) == [3, 4]
-            """
-        },
+        def test_numbers(): assert list(found) == [3, 4]
+        """,
     ),
     "a thread since the import": (
         """
@@ -281,50 +273,18 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
 
         threading.Thread(target=threading.Event().wait, daemon=True).start()
         """,
-        {
-            "tests/test_a.py": """
-                from target import rest, work
-
-                def test_work(): assert (work(1), rest(2)) == (2, 4)
-            """
-        },
-    ),
-    "tests that damage what the processes share": (
         """
-        def half(n):
-            return (n + 1) // 2 + 3
-        """,
-        {
-            "tests/test_a.py": """
-                import os
-                from pathlib import Path
-                from target import half
+        from target import rest, work
 
-                def test_half():
-                    if shared := os.environ.get("CODEX_MULTI_ROLE_WARM"):
-                        Path(shared, "claimed").write_text("nothing")
-                    assert half(8) == 7
-            """
-        },
-    ),
-    "tests that put back what the processes share": (
-        """
-        def half(n):
-            return (n + 1) // 2 + 3
+        def test_work(): assert (work(1), rest(2)) == (2, 4)
         """,
-        {
-            "tests/test_a.py": """
-                import os
-                from pathlib import Path
-                from target import half
-
-                def test_half():
-                    if shared := os.environ.get("CODEX_MULTI_ROLE_WARM"):
-                        Path(shared, "claimed").write_text("0")
-                    assert half(8) == 7
-            """
-        },
     ),
+    "tests that damage what the processes share": (HALF, CLAIMS.format("nothing")),
+    "tests that put back what the processes share": (HALF, CLAIMS.format("0")),
+}
+MORE_FILES = {
+    "fixtures of a wide scope, and a cache": {"tests/conftest.py": SHELVES},
+    "files": {"kept.txt": "kept"},
 }
 ALONE = {
     *("tests that need each other", "tests that damage what the processes share"),
@@ -347,8 +307,9 @@ def test_forks_give_the_verdicts_of_new_processes(
     case: str, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only here both ways judge the same mutants."""
-    source, files = CASES[case]
-    context = make_context({"target.py": source, **files}, seconds=500, target="target.py")
+    source, tests = CASES[case]
+    files = {"target.py": source, "tests/test_a.py": tests, **MORE_FILES.get(case, {})}
+    context = make_context(files, seconds=500, target="target.py")
     processes = _counted(monkeypatch)
     forked: Any = judge_mutants(context)
     own_processes = processes.count(False) - 1  # the first one runs the original
