@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.cli.options import CHANGEABLE, FORKABLE
 from codex_multi_role.cli.resume import changes_for, changes_of, fork, resume
-from codex_multi_role.cli.run import parse_inputs, run, run_options
+from codex_multi_role.cli.run import run, run_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_options import OPTIONS, RunOptions
@@ -47,32 +47,26 @@ def test_settings_become_run_options() -> None:
     )
 
 
-def test_input_that_comes_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="--input a is given twice"):
-        parse_inputs(["a=1", "a=2"])
-
-
-def test_goal_file_is_read_and_stripped() -> None:
+def test_goal_comes_from_a_file_or_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("goal.md").write_text("\ufeffMake it: ümlaut\n\n", encoding="utf-8")
     assert options_of("--goal-file", "goal.md").goal == "Make it: ümlaut"
-
-
-def test_goal_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe\n")))
     assert options_of("--goal-file", "-").goal == "from a pipe"
 
 
-@pytest.mark.parametrize(("content", "problem"), [(b" \n", "is empty"), (b"\xff\xfe", "not UTF-8 text")])
-def test_goal_file_without_a_goal_is_refused(content: bytes, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "more", "problem"),
+    [
+        (b" \n", (), "--goal-file: goal.md:? is empty"),
+        (b"\xff\xfe", (), "--goal-file: goal.md:? not UTF-8 text"),
+        (b"x", ("--goal", "x"), "given twice: --goal and --goal-file"),
+        (b"x", ("-i", "a=1", "-i", "a=2"), "--input a is given twice"),
+    ],
+)
+def test_no_goal_two_goals_and_two_inputs_are_refused(content: bytes, more: tuple[str, ...], problem: str) -> None:
     Path("goal.md").write_bytes(content)
-    with pytest.raises(UsageError, match=f"--goal-file: goal.md:? {problem}"):
-        options_of("--goal-file", "goal.md")
-
-
-def test_two_goals_are_refused() -> None:
-    Path("goal.md").write_text("x")
-    with pytest.raises(UsageError, match="given twice: --goal and --goal-file"):
-        options_of("--goal", "x", "--goal-file", "goal.md")
+    with pytest.raises(UsageError, match=problem):
+        options_of("--goal-file", "goal.md", *more)
 
 
 def test_more_binding_place_says_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,15 +83,12 @@ PLAYBOOK = "name: mine\ngoal: from the playbook\ncycles: 5\nroles: {}\n"
 
 
 def test_playbook_suggests_goal_and_cycles() -> None:
+    """Without one, the goal is left to the user and the flow."""
     Path("mine.yaml").write_text(PLAYBOOK)
     suggested = options_of("--playbook", "mine.yaml")
     assert (suggested.goal, suggested.cycles) == ("from the playbook", 5)
     given = options_of("--playbook", "mine.yaml", "--goal", "mine", "--cycles", "3")
     assert (given.goal, given.cycles) == ("mine", 3)
-
-
-def test_playbook_without_a_goal_sets_no_goal() -> None:
-    """The goal is then left to the user and the flow."""
     Path("mine.yaml").write_text("name: mine\nroles: {}\n")
     assert options_of("--playbook", "mine.yaml").goal == ""
 

@@ -111,37 +111,28 @@ def test_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting",
+    ("setting", "is_secret"),
     [
-        'model_providers.x.http_headers={Authorization="Bearer 0123456789abcdef"}',
-        'model_providers.x={http_headers={"X-Api-Key"="hunter2hunter2"}}',
-        'model_providers.x.experimental_bearer_token="hunter2hunter2"',
-        'mcp_servers.x.env={GITHUB_TOKEN="hunter2hunter2"}',
-        "mcp_servers.x.env.API_KEY=hunter2hunter2",
-        'mcp_servers.x.args=["--header", "ghp_0123456789abcdefghij"]',
-        'anything="the-value-of-my-key"',
+        ('model_providers.x.http_headers={Authorization="Bearer 0123456789abcdef"}', True),
+        ('model_providers.x={http_headers={"X-Api-Key"="hunter2hunter2"}}', True),
+        ('model_providers.x.experimental_bearer_token="hunter2hunter2"', True),
+        ('mcp_servers.x.env={GITHUB_TOKEN="hunter2hunter2"}', True),
+        ("mcp_servers.x.env.API_KEY=hunter2hunter2", True),
+        ('mcp_servers.x.args=["--header", "ghp_0123456789abcdefghij"]', True),
+        ('anything="the-value-of-my-key"', True),
+        ('model_providers.x.env_key="MY_PROVIDER_KEY"', False),
+        ('model_providers.x={env_http_headers={Authorization="MY_HEADER"}, base_url="http://127.0.0.1/v1"}', False),
+        ('mcp_servers.x.bearer_token_env_var="MY_TOKEN_VARIABLE"', False),
+        ('cli_auth_credentials_store="ephemeral"', False),
+        ("model_auto_compact_token_limit=64000000", False),
+        ("model_providers.x.requires_openai_auth=true", False),
+        ('mcp_servers.x.oauth_resource="https://example.org/resource"', False),
+        ("model=gpt-5-codex", False),
+        ("model_provider=", False),
     ],
 )
-def test_setting_with_a_secret_is_known(setting: str) -> None:
-    assert holds_secret(setting, Redactor({"MY_KEY": "the-value-of-my-key"}))
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        'model_providers.x.env_key="MY_PROVIDER_KEY"',
-        'model_providers.x={env_http_headers={Authorization="MY_HEADER_VARIABLE"}, base_url="http://127.0.0.1/v1"}',
-        'mcp_servers.x.bearer_token_env_var="MY_TOKEN_VARIABLE"',
-        'cli_auth_credentials_store="ephemeral"',
-        "model_auto_compact_token_limit=64000000",
-        "model_providers.x.requires_openai_auth=true",
-        'mcp_servers.x.oauth_resource="https://example.org/resource"',
-        "model=gpt-5-codex",
-        "model_provider=",
-    ],
-)
-def test_setting_that_names_a_secret_holds_none(setting: str) -> None:
-    assert not holds_secret(setting, Redactor({}))
+def test_setting_with_a_secret_is_known_and_one_that_names_it_is_none(setting: str, is_secret: bool) -> None:
+    assert holds_secret(setting, Redactor({"MY_KEY": "the-value-of-my-key"})) is is_secret
 
 
 TABLE = 'model_providers.mine={name="mine", base_url="http://127.0.0.1:1/v1"}'

@@ -101,17 +101,11 @@ def test_project_s_playbook_comes_before_a_packaged_one(tmp_path: Path) -> None:
     assert load_playbook("roman-numerals", tmp_path).source == own
 
 
-def test_path_is_read_as_it_is(tmp_path: Path) -> None:
+def test_path_is_read_as_it_is_and_what_is_missing_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, "mine", "name: mine\ncycles: 2\nroles: {planner: [{json: {summary: hi}}]}\n")
     assert load_playbook(str(path)).cycles == 2
-
-
-def test_unknown_name_suggests_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r'unknown playbook "roman-numeral"; did you mean "roman-numerals"\?'):
         load_playbook("roman-numeral", tmp_path)
-
-
-def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match=r"nowhere\.yaml"):
         load_playbook(str(tmp_path / "nowhere.yaml"))
 

@@ -196,38 +196,25 @@ def test_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None
     assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
 
 
-def test_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "streamed")
-    (folder.path / "planner/turn_001/delta_text.txt").write_text("half an ans")
-    part = Report(write_report(folder)).part("turn-planner-1", "Answer")
-    assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
-
-
-def test_what_the_row_cuts_or_sums_up_is_whole_in_the_details(tmp_path: Path) -> None:
+def test_what_rows_leave_out_is_in_their_parts(tmp_path: Path) -> None:
+    """An answer that was only streamed, a reason that is cut, the files that a role changed itself, skipped tests."""
     folder = make_run(tmp_path / "runs", "wordy")
-    reason = "it does not fit: " + "word " * 100
     tokens = {"input": 1200, "output": 34}
+    reason = "it does not fit: " + "word " * 100
     result = {"status": "invalid_reply", "reason": reason, "tokens": tokens, "seconds": 1.5}
+    changed = [SECRET, *(f"{number}.py" for number in range(50))]
+    (folder.path / "planner/turn_001/delta_text.txt").write_text("half an ans")
     (folder.path / "planner/turn_001/turn.json").write_text(json.dumps(result))
-    details = Report(write_report(folder)).part("turn-planner-1", "Details")
-    assert details["value"] == {"reason": reason, "tokens": tokens}
-
-
-def test_files_that_a_role_changed_itself_are_counted_and_named(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "busy")
-    names = [SECRET, *(f"{number}.py" for number in range(50))]
-    (folder.path / "planner/turn_001/turn.json").write_text(json.dumps({"changed_paths": names}))
-    text = Report(write_report(folder)).text
-    assert "51 files changed" in text
-    assert "Files changed [redacted] 0.py 1.py" in text
-    assert "and 11 more" in text
-
-
-def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "skipping")
+    (folder.path / "planner/turn_002/turn.json").write_text(json.dumps({"changed_paths": changed}))
     folder.events_path.write_text(folder.events_path.read_text().replace('"skipped": 0, "sec', '"skipped": 2, "sec'))
-    text = Report(write_report(folder)).text
-    assert text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
+    report = Report(write_report(folder))
+    part = report.part("turn-planner-1", "Answer")
+    assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
+    assert report.part("turn-planner-1", "Details")["value"] == {"reason": reason, "tokens": tokens}
+    assert "51 files changed" in report.text
+    assert "Files changed [redacted] 0.py 1.py" in report.text
+    assert "and 11 more" in report.text
+    assert report.text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
 
 
 @pytest.mark.real

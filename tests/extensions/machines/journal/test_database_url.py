@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.journal.database_url import check_database_url, with_timeouts
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOS
 from codex_multi_role.extensions.machines.run_options import MachineOptions
 from tests.support.batches import OF_TEAM, one_role
 from tests.support.console import console
@@ -91,3 +93,11 @@ def test_run_stores_its_journal_there(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json")["options"]["database_url"] == url
     assert not (team.runs / "latest/journal.sqlite").exists()
     assert console("resume", "--cycles", "2", folder=tmp_path).returncode == 0
+
+
+def test_dbos_is_imported_without_its_library_for_times() -> None:
+    """That one asks a program about this Python when it is imported, without a deadline: the run would wait for it."""
+    modules = (
+        sys.modules[f"{DBOS.__module__.partition('.')[0]}.{name}"] for name in ("_client", "_dbos", "_scheduler")
+    )
+    assert [vars(module)["croniter"] for module in modules] == [None] * 3
