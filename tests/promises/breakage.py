@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.promises.change import Change
+
+Broken = Mapping[str, tuple[Change, *tuple[str, ...]]]
+"""By the clause that no longer holds: the change, and the tests that must notice it."""
 
 
 @dataclass(frozen=True)
@@ -24,3 +28,7 @@ class Breakage:
 
     def ids(self) -> list[str]:
         return [f"tests/{test}" for test in self.tests]
+
+
+def breakages(promise: int, broken: Broken) -> tuple[Breakage, ...]:
+    return tuple(Breakage(promise, clause, change, tuple(tests)) for clause, (change, *tests) in broken.items())

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from jinja2 import Environment
@@ -33,10 +32,9 @@ from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.workspace import file_copies, git, git_settings, paths, repository, writing
 from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.paths import Workspace
-from tests.promises.breakage import Breakage
+from tests.promises.breakage import Broken
 from tests.promises.change import constant, replaced, returns, undecorated
 
-broken = partial(Breakage, 3)
 PATHS = "workspace/test_paths.py"
 PYTHONS = "hostile/test_started_pythons.py"
 CONTAINMENT = "steps/test_containment.py"
@@ -87,276 +85,220 @@ def _without_host(admit: Callable[..., bool], self: LoopbackHandler) -> bool:
     return admit(self)
 
 
-OUTSIDE = (
-    broken(
-        "no entry of a skill's archive leads outside its folder",
+OUTSIDE: Broken = {
+    "no entry of a skill's archive leads outside its folder": (
         replaced(
-            unpacking._checked, lambda checked, name: PurePosixPath(name) if ".." in name.split("/") else checked(name)
+            unpacking._checked,
+            lambda checked, name: PurePosixPath(name) if ".." in name.split("/") else checked(name),
         ),
-        ("catalog/test_skills.py::test_entry_outside_the_folder_is_refused",),
+        "catalog/test_skills.py::test_entry_outside_the_folder_is_refused",
     ),
-    broken(
-        "`..` leads nowhere",
+    "`..` leads nowhere": (
         replaced(
             paths._refuse_text, lambda refuse, relative: None if ".." in relative.split("/") else refuse(relative)
         ),
-        (f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
     ),
-    broken(
-        "what really lies outside is refused",
+    "what really lies outside is refused": (
         replaced(Workspace.resolve_inside, _wherever_it_leads),
-        (f"{PATHS}::test_symlinks_that_lead_outside_or_nowhere", f"{PATHS}::test_no_path_ever_leads_outside"),
+        f"{PATHS}::test_symlinks_that_lead_outside_or_nowhere",
+        f"{PATHS}::test_no_path_ever_leads_outside",
     ),
-    broken(
-        "paths are resolved against symlinks",
+    "paths are resolved against symlinks": (
         replaced(Workspace.resolve_inside, _unresolved),
-        (
-            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
-            f"{CONTAINMENT}::test_link_that_a_role_made_leads_no_submitted_file_outside",
-        ),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
+        f"{CONTAINMENT}::test_link_that_a_role_made_leads_no_submitted_file_outside",
     ),
-    broken(
-        "no symlink made meanwhile is followed",
+    "no symlink made meanwhile is followed": (
         constant(writing, "_FOLDER", writing._FOLDER & ~os.O_NOFOLLOW),
-        ("workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",),
+        "workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",
     ),
-    broken(
-        "no symlink in a merge's way is followed",
+    "no symlink in a merge's way is followed": (
         returns(writing._judge, None),
-        ("workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",),
+        "workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",
     ),
-    broken(
-        "a run in its own worktree cannot write to the user's tree",
+    "a run in its own worktree cannot write to the user's tree": (
         returns(own_worktree.users_tree, tuple[Path, ...]()),
-        ("lifecycle/test_own_worktree.py::test_commands_write_to_the_worktree_only",),
+        "lifecycle/test_own_worktree.py::test_commands_write_to_the_worktree_only",
     ),
-    broken(
-        "nothing is copied into a worktree through a symlink",
+    "nothing is copied into a worktree through a symlink": (
         returns(file_copies.make_parents, True),
-        ("workspace/test_preparation.py::test_nothing_is_copied_through_a_link_in_the_copy",),
+        "workspace/test_preparation.py::test_nothing_is_copied_through_a_link_in_the_copy",
     ),
-    broken(
-        "a hard link is replaced",
+    "a hard link is replaced": (
         replaced(undecorated(writing.replacing), _written_through),
-        (
-            "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
-            "workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",
-            f"{CONTAINMENT}::test_hard_link_made_by_role_is_replaced_not_written_through",
-        ),
+        "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
+        "workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",
+        f"{CONTAINMENT}::test_hard_link_made_by_role_is_replaced_not_written_through",
     ),
-    broken(
-        "`.git` is off limits to what is handed in",
+    "`.git` is off limits to what is handed in": (
         returns(paths.is_git_folder, False),
-        (
-            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
-            f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
-        ),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
+        f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
     ),
-    broken(
-        "`.git` is off limits by every spelling",
+    "`.git` is off limits by every spelling": (
         replaced(paths._plain, lambda _, name: name.split(":")[0].rstrip(" .")),
-        (
-            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
-            f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
-        ),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
+        f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
     ),
-    broken(
-        "`.git` is off limits to commands",
+    "`.git` is off limits to commands": (
         constant(permissions, "KEPT_FROM_WRITING", dict.fromkeys(permissions.KEPT_FROM_WRITING, "write")),
-        (f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role", SANDBOX),
+        f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
+        SANDBOX,
     ),
-    broken(
-        "`.git` of nested repositories is off limits to commands",
+    "`.git` of nested repositories is off limits to commands": (
         returns(repository.repositories_below, tuple[Path, ...]()),
-        (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
+        f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",
     ),
-    broken(
-        "our git does not read the configuration of a repository",
+    "our git does not read the configuration of a repository": (
         returns(git_settings.settings_of, None),
-        ("hostile/test_git.py::test_repository_runs_no_program",),
+        "hostile/test_git.py::test_repository_runs_no_program",
     ),
-    broken(
-        "no filter runs where a model wrote",
+    "no filter runs where a model wrote": (
         constant(git, "NO_FILTER", ()),
-        ("hostile/test_git.py::test_filter_of_the_user_runs_in_no_workspace",),
+        "hostile/test_git.py::test_filter_of_the_user_runs_in_no_workspace",
     ),
-    broken(
-        "our git is none that a role wrote",
+    "our git is none that a role wrote": (
         replaced(git.Git._base, lambda base, self: base(self) | {"PATH": os.environ["PATH"]}),
-        (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
+        f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",
     ),
-    broken(
-        "a Python of ours imports nothing from the folder in which it starts",
+    "a Python of ours imports nothing from the folder in which it starts": (
         replaced(own_python.own_module, lambda base, *given: [each for each in base(*given) if each != "-P"]),
-        (f"{PYTHONS}::test_run_process_of_a_worker_executes_nothing_of_its_folder",),
+        f"{PYTHONS}::test_run_process_of_a_worker_executes_nothing_of_its_folder",
     ),
-    broken(
-        "a Python of ours imports nothing that a variable finds in a workspace",
+    "a Python of ours imports nothing that a variable finds in a workspace": (
         replaced(own_python.own_environment, lambda _, environment: dict(environment)),
-        (f"{PYTHONS}::test_no_file_of_a_workspace_is_executed",),
+        f"{PYTHONS}::test_no_file_of_a_workspace_is_executed",
     ),
-    broken(
-        "the sandbox is none that a role wrote",
+    "the sandbox is none that a role wrote": (
         constant(permissions, "_OUTSIDE", permissions._OUTSIDE.replace("PATH=$1", "UNUSED=$1")),
-        ("codex/test_permissions.py::test_sandbox_itself_is_not_taken_from_the_path_of_its_command",),
+        "codex/test_permissions.py::test_sandbox_itself_is_not_taken_from_the_path_of_its_command",
     ),
-    broken(
-        "no command takes a program from where a recorded run's models wrote",
+    "no command takes a program from where a recorded run's models wrote": (
         returns(programs.exclude_from_path, None),
-        ("hostile/test_workspaces.py::test_nothing_of_a_workspace_runs_outside_the_sandbox",),
+        "hostile/test_workspaces.py::test_nothing_of_a_workspace_runs_outside_the_sandbox",
     ),
-    broken(
-        "no variable lets our programs load what a role wrote",
+    "no variable lets our programs load what a role wrote": (
         returns(programs.require_unsteered, None),
-        ("hostile/test_environments.py::test_run_names_the_variable_and_starts_nothing",),
+        "hostile/test_environments.py::test_run_names_the_variable_and_starts_nothing",
     ),
-    broken(
-        "no role writes what our programs load from a temporary folder",
+    "no role writes what our programs load from a temporary folder": (
         returns(programs.loaded_in_temporary_folders, list[Path]()),
-        (f"{CONTAINMENT}::test_what_we_load_from_a_temporary_folder_is_kept_from_roles",),
+        f"{CONTAINMENT}::test_what_we_load_from_a_temporary_folder_is_kept_from_roles",
     ),
-    broken(
-        "Codex runs no program that a role wrote",
+    "Codex runs no program that a role wrote": (
         replaced(members.Members._member, _with_whole_path),
-        (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
+        f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",
     ),
-    broken(
-        "`.codex` is off limits to what is handed in",
+    "`.codex` is off limits to what is handed in": (
         constant(paths, "CODEX_FOLDERS", ()),
-        (
-            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
-            f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
-        ),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
+        f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
     ),
-    broken(
-        "no project is trusted with what Codex runs",
+    "no project is trusted with what Codex runs": (
         returns(without_project_settings, HARMLESS_SETTING),
-        (f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",),
+        f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
     ),
-    broken(
-        "a role cannot put a device in the place of AGENTS.md",
+    "a role cannot put a device in the place of AGENTS.md": (
         replaced(project_instructions._read, _of_anything),
-        ("codex/test_project_instructions.py::test_document_that_is_not_a_file_is_ignored",),
+        "codex/test_project_instructions.py::test_document_that_is_not_a_file_is_ignored",
     ),
-    broken(
-        "the runs are off limits to what is handed in",
+    "the runs are off limits to what is handed in": (
         returns(Workspace.is_forbidden, False),
-        (
-            f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
-            "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
-        ),
+        f"{PATHS}::test_path_outside_or_off_limits_is_unsafe_by_every_spelling",
+        "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
     ),
-    broken(
-        "the runs are off limits to commands and tests",
+    "the runs are off limits to commands and tests": (
         replaced(
             members.unwritable_paths,
             lambda kept, definitions, folder, steering: tuple(
                 each for each in kept(definitions, folder, steering) if each != folder.path.parent
             ),
         ),
-        (NOT_THE_RUNS,),
+        NOT_THE_RUNS,
     ),
-    broken(
-        "models' tests run in the sandbox",
+    "models' tests run in the sandbox": (
         replaced(sandbox_of_tests, lambda *_: no_sandbox),
-        (f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",),
+        f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",
     ),
-    broken(
-        "they write nowhere else",
+    "they write nowhere else": (
         replaced(
             permissions.profile,
             lambda profile, access, *rest: profile(replace(access, exclude_slash_tmp=False), *rest),
         ),
-        (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
+        SANDBOX,
+        f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",
     ),
-    broken(
-        "they have no network",
+    "they have no network": (
         replaced(
             permissions.profile,
             lambda profile, access, *rest: profile(replace(access, network_access=True), *rest),
         ),
-        (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
+        SANDBOX,
+        f"{CONTAINMENT}::test_conftest_reaches_nothing_outside",
     ),
-    broken(
-        "a check's command runs in the sandbox",
+    "a check's command runs in the sandbox": (
         replaced(
             command._run,
             lambda run, context, options, *rest: run(context, options.model_copy(update={"sandbox": False}), *rest),
         ),
-        ("checks/test_command.py::test_in_codexs_sandbox",),
+        "checks/test_command.py::test_in_codexs_sandbox",
     ),
-    broken(
-        "a role writes nothing by default",
+    "a role writes nothing by default": (
         returns(_sandbox_for, "workspace-write"),
-        ("catalog/test_role_spec.py::test_flags_become_sandbox_and_approval_policy",),
+        "catalog/test_role_spec.py::test_flags_become_sandbox_and_approval_policy",
     ),
-    broken(
-        "leaving the sandbox is declined by default",
+    "leaving the sandbox is declined by default": (
         replaced(_decide, lambda decide, allowed: decide(True)),
-        (
-            "codex/test_incoming.py::test_default_policy_declines",
-            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
-        ),
+        "codex/test_incoming.py::test_default_policy_declines",
+        f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
     ),
-    broken(
-        "a role's YAML grants nothing by default",
+    "a role's YAML grants nothing by default": (
         constant(AutoApprove, "commands", True),
-        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
+        f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
     ),
-    broken(
-        "a request to leave the sandbox is in the log",
+    "a request to leave the sandbox is in the log": (
         replaced(
             TurnEvents._publish,
             lambda publish, self, event: None if isinstance(event, Approval) else publish(self, event),
         ),
-        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
+        f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",
     ),
-    broken(
-        "a web page does not reach the playbook's server",
+    "a web page does not reach the playbook's server": (
         replaced(LoopbackHandler.admit, _without_origin),
-        ("playbook/test_playbook_server.py::test_web_page_is_refused",),
+        "playbook/test_playbook_server.py::test_web_page_is_refused",
     ),
-    broken(
-        "a foreign host name does not reach the playbook's server",
+    "a foreign host name does not reach the playbook's server": (
         replaced(LoopbackHandler.admit, _without_host),
-        ("playbook/test_playbook_server.py::test_foreign_host_name_is_refused",),
+        "playbook/test_playbook_server.py::test_foreign_host_name_is_refused",
     ),
-    broken(
-        "the playbook's server listens on loopback",
+    "the playbook's server listens on loopback": (
         constant(loopback, "LOOPBACK", "0.0.0.0"),
-        ("playbook/test_playbook_server.py::test_it_listens_on_loopback_only",),
+        "playbook/test_playbook_server.py::test_it_listens_on_loopback_only",
     ),
-    broken(
-        "YAML makes plain values only",
+    "YAML makes plain values only": (
         constant(yaml_loader._JsonShapedLoader, "yaml_constructors", SafeConstructor.yaml_constructors),
-        ("catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",),
+        "catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",
     ),
-    broken(
-        "aliases do not explode",
+    "aliases do not explode": (
         constant(yaml_loader, "MAX_EXPANDED_CHARACTERS", math.inf),
-        ("catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",),
+        "catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",
     ),
-    broken(
-        "templates run in a sandbox",
+    "templates run in a sandbox": (
         replaced(TemplateSandbox.getattr, lambda _, self, obj, attribute: Environment.getattr(self, obj, attribute)),
-        ("catalog/test_templates.py::test_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",),
+        "catalog/test_templates.py::test_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",
     ),
-    broken(
-        "a moved run does not write into another folder of the old name",
+    "a moved run does not write into another folder of the old name": (
         returns(require_same_workspace, None),
-        ("engine/test_resume_changed.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),
+        "engine/test_resume_changed.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",
     ),
-    broken(
-        "what a role reports does nothing on a git host",
+    "what a role reports does nothing on a git host": (
         replaced(inert, lambda _, text: text),
-        (
-            "extensions/results/test_changed_lines.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
-            "extensions/results/pull_request/test_description.py::test_title_refers_to_nothing",
-        ),
+        "extensions/results/test_changed_lines.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
+        "extensions/results/pull_request/test_description.py::test_title_refers_to_nothing",
     ),
-    broken(
-        "a result is not published by programs of the workspace",
+    "a result is not published by programs of the workspace": (
         returns(programs.exclude_from_path, None),
-        ("extensions/results/pull_request/test_creating.py::test_programs_of_the_workspace_are_not_run",),
+        "extensions/results/pull_request/test_creating.py::test_programs_of_the_workspace_are_not_run",
     ),
-)
+}

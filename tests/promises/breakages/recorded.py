@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -24,10 +23,8 @@ from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import MergeResult, Worktrees
-from tests.promises.breakage import Breakage
+from tests.promises.breakage import Broken
 from tests.promises.change import constant, replaced, returns, undecorated
-
-broken = partial(Breakage, 1)
 
 
 def _written_in_place(_: object, path: Path) -> Iterator[IO[bytes]]:
@@ -46,95 +43,79 @@ def _merged_again(merge: Callable[..., MergeResult], self: Worktrees, key: str) 
     return merge(self, key)
 
 
-RECORDED = (
-    broken(
-        "a step's result is recorded in the journal",
+RECORDED: Broken = {
+    "a step's result is recorded in the journal": (
         returns(FileJournal.add, None),
-        ("engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",),
+        "engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",
     ),
-    broken(
-        "a finished turn that the journal does not know yet is not paid for again",
+    "a finished turn that the journal does not know yet is not paid for again": (
         returns(finished_before, None),
-        ("engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",),
+        "engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",
     ),
-    broken(
-        "without its journal a run with turns does not begin again",
+    "without its journal a run with turns does not begin again": (
         returns(Session._require_journal, None),
-        ("lifecycle/test_running.py::test_run_whose_journal_is_gone_is_not_paid_for_again",),
+        "lifecycle/test_running.py::test_run_whose_journal_is_gone_is_not_paid_for_again",
     ),
-    broken(
-        "a journal of another version is not gone on with",
+    "a journal of another version is not gone on with": (
         replaced(
             require_version,
             lambda require, journal, version, rows="": None if version else require(journal, version, rows),
         ),
-        ("engine/test_fork_refused.py::test_journal_that_is_gone_or_of_another_version",),
+        "engine/test_fork_refused.py::test_journal_that_is_gone_or_of_another_version",
     ),
-    broken(
-        "a run has one live owner",
+    "a run has one live owner": (
         returns(Owner._lock, None),
-        ("run_folder/test_owner.py::test_second_process_is_refused_and_the_owner_is_named",),
+        "run_folder/test_owner.py::test_second_process_is_refused_and_the_owner_is_named",
     ),
-    broken(
-        "a kill never leaves half a file",
+    "a kill never leaves half a file": (
         replaced(undecorated(replacing), _written_in_place),
-        ("host/test_atomic.py::test_readers_see_the_old_file_or_the_new_one",),
+        "host/test_atomic.py::test_readers_see_the_old_file_or_the_new_one",
     ),
-    broken(
-        "a write that fails leaves the file before it",
+    "a write that fails leaves the file before it": (
         replaced(undecorated(replacing), _emptied_first),
-        ("host/test_atomic.py::test_write_that_fails_leaves_the_old_file_and_no_other",),
+        "host/test_atomic.py::test_write_that_fails_leaves_the_old_file_and_no_other",
     ),
-    broken(
-        "what a turn that was cut short did to the workspace is taken back",
+    "what a turn that was cut short did to the workspace is taken back": (
         returns(Snapshots.restore, None),
-        ("engine/test_resume.py::test_provider_retry_begins_with_the_workspace_as_it_was",),
+        "engine/test_resume.py::test_provider_retry_begins_with_the_workspace_as_it_was",
     ),
-    broken(
-        "a merge is done once",
+    "a merge is done once": (
         replaced(Worktrees.merge, _merged_again),
-        ("workspace/test_worktrees.py::test_merge_is_done_once",),
+        "workspace/test_worktrees.py::test_merge_is_done_once",
     ),
-    broken(
-        "a final check is done once after a success",
+    "a final check is done once after a success": (
         replaced(_recorder, lambda recorder, step_id, slot: recorder(step_id, slot and None)),
-        ("engine/test_finally.py::test_kill_between_two_checks_repeats_neither_the_first_nor_the_tests",),
+        "engine/test_finally.py::test_kill_between_two_checks_repeats_neither_the_first_nor_the_tests",
     ),
-    broken(
-        "a resumed role goes on with its own conversation",
+    "a resumed role goes on with its own conversation": (
         replaced(_threads, lambda threads, folder: ({}, threads(folder)[1])),
-        ("engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",),
+        "engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",
     ),
-    broken(
-        "a role that had answered is not asked again beside one that failed",
+    "a role that had answered is not asked again beside one that failed": (
         replaced(finished_before, lambda finished, run, _, role, **more: finished(run, 0, role, **more)),
-        ("engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",),
+        "engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",
     ),
-    broken(
-        "a replay that was cut short does not shorten the state",
+    "a replay that was cut short does not shorten the state": (
         returns(_recorded_entries, 0),
-        ("lifecycle/test_running.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),
+        "lifecycle/test_running.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",
     ),
-    broken(
-        "a flow that is edited while the run works is not the run's",
+    "a flow that is edited while the run works is not the run's": (
         replaced(
-            keep_changed_roles, lambda keep, catalog, folder, catalog_file: keep(catalog, folder, str(catalog.source))
+            keep_changed_roles,
+            lambda keep, catalog, folder, catalog_file: keep(catalog, folder, str(catalog.source)),
         ),
-        ("lifecycle/test_live_roles.py::test_flow_that_is_edited_meanwhile_is_not_the_runs",),
+        "lifecycle/test_live_roles.py::test_flow_that_is_edited_meanwhile_is_not_the_runs",
     ),
-    broken(
-        "where a run may end is not changed while it works",
+    "where a run may end is not changed while it works": (
         constant(live_roles, "FIXED", tuple(key for key in FIXED if key != "behaviors.can_finish")),
-        ("lifecycle/test_live_roles.py::test_rejected_edit_is_reported_and_last_valid_roles_stay",),
+        "lifecycle/test_live_roles.py::test_rejected_edit_is_reported_and_last_valid_roles_stay",
     ),
-    broken(
-        "inputs that recorded work depends on do not change",
+    "inputs that recorded work depends on do not change": (
         returns(require_same_past, None),
-        ("engine/test_resume_changed.py::test_input_that_recorded_work_depends_on_cannot_change",),
+        "engine/test_resume_changed.py::test_input_that_recorded_work_depends_on_cannot_change",
     ),
-    broken(
-        "a corrected flow is allowed no more than before",
+    "a corrected flow is allowed no more than before": (
         returns(require_no_wider_rights, None),
-        ("engine/test_resume_corrected.py::test_correction_never_widens_rights",),
+        "engine/test_resume_corrected.py::test_correction_never_widens_rights",
     ),
-)
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from unittest.mock import patch
@@ -31,10 +30,9 @@ from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.run_folder.turn_folder import TurnFolder
 from codex_multi_role.steps.turn_events import SUMMARY_LENGTH, TurnEvents
-from tests.promises.breakage import Breakage
+from tests.promises.breakage import Broken
 from tests.promises.change import ReplacedValue, constant, replaced, returns, undecorated
 
-broken = partial(Breakage, 5)
 LEFT_TO_BE_READ = "test_secrets.py::test_what_is_left_to_be_read_holds_no_secret_whoever_said_it"
 NEITHER = "test_secrets.py::test_neither_a_commands_nor_a_tests_environment_has_a_secret"
 WHOLE_ENVIRONMENT = ('shell_environment_policy.inherit="all"', "shell_environment_policy.ignore_default_excludes=true")
@@ -88,116 +86,97 @@ def _recorded_as_it_is(write: Callable[..., None], self: RecordingProxy, *given:
         write(self, *others, masked)
 
 
-SECRETS = (
-    broken(
-        "a role's command gets a core of the environment only",
+SECRETS: Broken = {
+    "a role's command gets a core of the environment only": (
         constant(codex_settings, "LEAN", (*codex_settings.LEAN, *WHOLE_ENVIRONMENT)),
-        ("codex/test_client.py::test_tool_commands_see_no_secret_of_our_environment", NEITHER),
+        "codex/test_client.py::test_tool_commands_see_no_secret_of_our_environment",
+        NEITHER,
     ),
-    broken(
-        "tests get no secret",
+    "tests get no secret": (
         replaced(
-            environment_of_tests, lambda of_tests, context, *rest: {**context.environment, **of_tests(context, *rest)}
+            environment_of_tests,
+            lambda of_tests, context, *rest: {**context.environment, **of_tests(context, *rest)},
         ),
-        ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),
+        "checks/test_tests.py::test_no_secret_reaches_the_tests",
+        NEITHER,
     ),
-    broken(
-        "a check's command gets what was named and no secret",
+    "a check's command gets what was named and no secret": (
         replaced(
             _environment,
             lambda environment, context, options: {**context.environment, **environment(context, options)},
         ),
-        ("checks/test_command.py::test_environment_has_what_was_named_and_no_secret",),
+        "checks/test_command.py::test_environment_has_what_was_named_and_no_secret",
     ),
-    broken(
-        "a name says what a secret is",
+    "a name says what a secret is": (
         _secret_name_without("KEY"),
-        ("host/test_redaction.py::test_what_the_environment_calls_a_secret_is_masked_and_hidden",),
+        "host/test_redaction.py::test_what_the_environment_calls_a_secret_is_masked_and_hidden",
     ),
-    broken(
-        "a shape says it, too",
+    "a shape says it, too": (
         returns(redaction._has_shape, False),
-        ("host/test_redaction.py::test_names_that_only_resemble_one_are_kept",),
+        "host/test_redaction.py::test_names_that_only_resemble_one_are_kept",
     ),
-    broken(
-        "secrets are masked by value",
+    "secrets are masked by value": (
         replaced(Redactor.__init__, lambda init, self, environment: init(self, {})),
-        (LEFT_TO_BE_READ,),
+        LEFT_TO_BE_READ,
     ),
-    broken(
-        "secrets are masked by shape",
+    "secrets are masked by shape": (
         constant(redaction, "SECRET_SHAPE", re.compile("(?!)")),
-        (LEFT_TO_BE_READ, "host/test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short"),
+        LEFT_TO_BE_READ,
+        "host/test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short",
     ),
-    broken(
-        "messages are masked",
+    "messages are masked": (
         replaced(WireLog._text, lambda _, self, line: line.decode("utf-8", "replace")),
-        (LEFT_TO_BE_READ,),
+        LEFT_TO_BE_READ,
     ),
-    broken("prompts are masked", replaced(TurnFolder.begin, _with_prompt), (LEFT_TO_BE_READ,)),
-    broken("answers are masked", replaced(TurnFolder.write_answer, _with_answer), (LEFT_TO_BE_READ,)),
-    broken(
-        "what tests print is masked",
-        replaced(CheckContext.write_artifact, _written_as_it_is),
-        (LEFT_TO_BE_READ,),
-    ),
-    broken("events are masked", replaced(EventLog.publish, _published_as_it_is), (LEFT_TO_BE_READ,)),
-    broken(
-        "questions are masked",
+    "prompts are masked": (replaced(TurnFolder.begin, _with_prompt), LEFT_TO_BE_READ),
+    "answers are masked": (replaced(TurnFolder.write_answer, _with_answer), LEFT_TO_BE_READ),
+    "what tests print is masked": (replaced(CheckContext.write_artifact, _written_as_it_is), LEFT_TO_BE_READ),
+    "events are masked": (replaced(EventLog.publish, _published_as_it_is), LEFT_TO_BE_READ),
+    "questions are masked": (
         replaced(Questions.__init__, lambda init, self, run_folder, *_: init(self, run_folder)),
-        (LEFT_TO_BE_READ,),
+        LEFT_TO_BE_READ,
     ),
-    broken(
-        "a goal is masked where it is told",
+    "a goal is masked where it is told": (
         constant(folder, "FOR_READING", ()),
-        ("test_secrets.py::test_goal_that_holds_a_secret_is_masked_wherever_it_is_shown",),
+        "test_secrets.py::test_goal_that_holds_a_secret_is_masked_wherever_it_is_shown",
     ),
-    broken(
-        "what stderr says is masked",
+    "what stderr says is masked": (
         replaced(Child._drain, _drained_as_it_is),
-        ("codex/test_transport.py::test_what_a_child_says_on_stderr_is_masked",),
+        "codex/test_transport.py::test_what_a_child_says_on_stderr_is_masked",
     ),
-    broken(
-        "what an approval is about is masked",
+    "what an approval is about is masked": (
         replaced(TurnEvents.observe, _with_detail),
-        ("steps/test_containment.py::test_escalation_is_logged_whatever_was_decided",),
+        "steps/test_containment.py::test_escalation_is_logged_whatever_was_decided",
     ),
-    broken(
-        "a setting with a secret is refused",
+    "a setting with a secret is refused": (
         returns(_refuse_secrets, None),
-        ("test_secrets.py::test_setting_with_secret_is_refused_before_writing",),
+        "test_secrets.py::test_setting_with_secret_is_refused_before_writing",
     ),
-    broken(
-        "only its user looks into a run",
+    "only its user looks into a run": (
         replaced(undecorated(RunFolder.create), _for_everybody),
-        ("test_secrets.py::test_only_its_user_can_look_into_a_run",),
+        "test_secrets.py::test_only_its_user_can_look_into_a_run",
     ),
-    broken(
-        "what is told is masked before it is cut",
+    "what is told is masked before it is cut": (
         replaced(TurnEvents._short, lambda short, self, text: str(text)[:SUMMARY_LENGTH]),
-        ("test_secrets.py::test_secret_is_masked_before_text_is_cut",),
+        "test_secrets.py::test_secret_is_masked_before_text_is_cut",
     ),
-    broken(
-        "a recording has no secret of the environment",
+    "a recording has no secret of the environment": (
         replaced(
             recording_file,
             lambda _, definitions, path, folder: RecordingFile(path, places_of(definitions, folder).named),
         ),
-        ("extensions/replays/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",),
+        "extensions/replays/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",
     ),
-    broken(
-        "a recording has no login that an answer repeats",
+    "a recording has no login that an answer repeats": (
         replaced(RecordingProxy.write, _recorded_as_it_is),
-        ("extensions/replays/test_recorder.py::test_token_that_the_answer_repeats_is_masked",),
+        "extensions/replays/test_recorder.py::test_token_that_the_answer_repeats_is_masked",
     ),
-    broken(
-        "a password in an address is masked",
+    "a password in an address is masked": (
         constant(redaction, "LOGIN", re.compile(f"(?!){LOGIN.pattern}")),
-        ("host/test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",),
+        "host/test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",
     ),
-    broken(
-        "a telemetry receiver's headers are secrets",
+    "a telemetry receiver's headers are secrets": (
         _secret_name_without("HEADERS"),
-        ("host/test_redaction.py::test_each_header_that_is_sent_with_telemetry_is_a_secret",),
+        "host/test_redaction.py::test_each_header_that_is_sent_with_telemetry_is_a_secret",
     ),
-)
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from codex_multi_role.codex import codex_settings
@@ -17,112 +16,81 @@ from codex_multi_role.steps.protection import _remove_steering
 from codex_multi_role.workspace.created_files import existing_anywhere
 from codex_multi_role.workspace.paths import Workspace, is_repository
 from codex_multi_role.workspace.protected import RestoredFiles
-from tests.promises.breakage import Breakage
+from tests.promises.breakage import Broken
 from tests.promises.change import constant, replaced, returns
 
-broken = partial(Breakage, 6)
 STEERS = "steps/test_steering.py"
 REPOSITORIES = "workspace/test_paths.py"
 
-STEERING = (
-    broken(
-        "it is refused in what is handed in and in merges",
+STEERING: Broken = {
+    "it is refused in what is handed in and in merges": (
         replaced(
             Workspace.is_off_limits,
             lambda is_off_limits, self, path: is_off_limits(replace(self, steering=()), path),
         ),
-        (
-            f"{STEERS}::test_what_a_role_submits_over_what_steers_a_run_is_refused",
-            f"{STEERS}::test_copy_brings_none_of_it_back",
-        ),
+        f"{STEERS}::test_what_a_role_submits_over_what_steers_a_run_is_refused",
+        f"{STEERS}::test_copy_brings_none_of_it_back",
     ),
-    broken(
-        "no sandbox writes it",
+    "no sandbox writes it": (
         replaced(
             unwritable_paths,
             lambda kept, definitions, folder, steering: kept(definitions, folder, replace(steering, existing=())),
         ),
-        (
-            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
-            f"{STEERS}::test_test_cannot_write_it_either[True]",
-        ),
+        f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+        f"{STEERS}::test_test_cannot_write_it_either[True]",
     ),
-    broken(
-        "in a worktree of the run as well",
+    "in a worktree of the run as well": (
         returns(_copies, set[Path]()),
-        ("lifecycle/test_own_worktree.py::test_roles_cannot_write_what_steers_runs_of_the_users_tree",),
+        "lifecycle/test_own_worktree.py::test_roles_cannot_write_what_steers_runs_of_the_users_tree",
     ),
-    broken(
-        "it cannot be moved aside",
+    "it cannot be moved aside": (
         returns(_folders_between, list[Path]()),
-        (f"{STEERS}::test_nested_catalog_cannot_be_moved_with_its_folder",),
+        f"{STEERS}::test_nested_catalog_cannot_be_moved_with_its_folder",
     ),
-    broken(
-        "what is created is removed",
+    "what is created is removed": (
         returns(_remove_steering, RestoredFiles()),
-        (f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",),
+        f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
     ),
-    broken(
-        "in subfolders, too",
+    "in subfolders, too": (
         returns(existing_anywhere, list[str]()),
-        (
-            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
-            "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
-        ),
+        f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
+        "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
     ),
-    broken(
-        "no settings are handed in in a pyproject.toml",
+    "no settings are handed in in a pyproject.toml": (
         returns(would_hold_settings, False),
-        (f"{STEERS}::test_settings_that_a_role_submits_in_pyproject_are_refused",),
+        f"{STEERS}::test_settings_that_a_role_submits_in_pyproject_are_refused",
     ),
-    broken(
-        "no command adds settings to a pyproject.toml, or changes those in it",
+    "no command adds settings to a pyproject.toml, or changes those in it": (
         returns(holds_settings, False),
-        (
-            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
-            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
-        ),
+        f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+        f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
     ),
-    broken(
-        "the user's settings are, too",
+    "the user's settings are, too": (
         returns(user_file, Path("/nowhere")),
-        (
-            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
-            f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
-        ),
+        f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+        f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",
     ),
-    broken(
-        "no folder above that others write has settings",
+    "no folder above that others write has settings": (
         returns(_is_own, True),
-        (
-            "host/test_settings_files.py::test_folder_that_others_may_write_ends_the_search",
-            "host/test_settings_files.py::test_temporary_folder_ends_the_search",
-        ),
+        "host/test_settings_files.py::test_folder_that_others_may_write_ends_the_search",
+        "host/test_settings_files.py::test_temporary_folder_ends_the_search",
     ),
-    broken(
-        "a killed turn's is removed, too",
+    "a killed turn's is removed, too": (
         returns(RunRecord.assume_absent_since_kill, None),
-        ("steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",),
+        "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
     ),
-    broken(
-        "a reload never widens rights",
+    "a reload never widens rights": (
         replaced(_without_wider_rights, lambda _, before, after: (after, {})),
-        ("lifecycle/test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",),
+        "lifecycle/test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",
     ),
-    broken(
-        "calls of an MCP server's tools follow its approval",
+    "calls of an MCP server's tools follow its approval": (
         constant(codex_settings, "MCP_APPROVAL_MODES", dict.fromkeys(codex_settings.MCP_APPROVAL_MODES, "approve")),
-        (
-            "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[on-request]",
-            "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[never]",
-        ),
+        "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[on-request]",
+        "engine/test_visible_items.py::test_calls_follow_the_approval_of_their_server[never]",
     ),
-    broken(
-        "nothing becomes a repository",
+    "nothing becomes a repository": (
         returns(is_repository, False),
-        (
-            f"{REPOSITORIES}::test_last_piece_is_refused_whatever_it_is_and_in_any_case",
-            f"{STEERS}::test_copy_brings_none_of_it_back",
-        ),
+        f"{REPOSITORIES}::test_last_piece_is_refused_whatever_it_is_and_in_any_case",
+        f"{STEERS}::test_copy_brings_none_of_it_back",
     ),
-)
+}

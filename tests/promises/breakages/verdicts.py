@@ -24,10 +24,9 @@ from codex_multi_role.steps.test_runs import _baseline_of
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.unit import StepOutcome, _not_merged
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
-from tests.promises.breakage import Breakage
+from tests.promises.breakage import Breakage, breakages
 from tests.promises.change import ReplacedFunction, replaced, returns
 
-broken = partial(Breakage, 3)
 PROTECTION = "steps/test_protection.py"
 
 
@@ -95,81 +94,73 @@ STALE = (
     ),
 )
 VERDICTS = (
-    broken(
-        "what a turn changed of the protected is put back",
-        returns(ProtectedState.put_back, list[str]()),
-        (f"{PROTECTION}::test_changed_protected_files_are_restored_and_reported",),
-    ),
-    broken(
-        "the protected is put back before tests count",
-        _not_put_back("protected.patch"),
-        (f"{PROTECTION}::test_protected_change_between_sessions_is_undone",),
-    ),
-    broken(
-        "tests that rewrite the protected are not green",
-        _not_put_back("protected_during.patch"),
-        (f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",),
-    ),
-    broken(
-        "no documentation passes with a part below its minimum",
-        replaced(_Gate.measured, _by_its_total_only),
-        ("extensions/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
-    ),
-    broken(
-        "pages that were named without a search are no sources",
-        returns(_has_searched, True),
-        ("extensions/research/test_research_flow.py::test_pages_that_were_named_without_a_search_do_not_count",),
-    ),
-    broken(
-        "the protected is so by any case of its name",
-        replaced(folded, lambda _, name: name),
-        ("workspace/test_protected.py::test_names_that_differ_by_case_only_count_as_one",),
-    ),
-    broken(
-        "files handed in over the protected are skipped",
-        returns(protected_among, set[str]()),
-        (f"{PROTECTION}::test_submitted_protected_files_are_skipped_with_reason",),
-    ),
-    broken(
-        "the protected is what the run's first session found",
-        replaced(ProtectedFiles.first, lambda _, self: self.take()),
-        (
-            "workspace/test_protected.py::test_first_state_is_shared_by_later_processes",
-            f"{PROTECTION}::test_protected_change_between_sessions_is_undone",
-        ),
-    ),
-    broken(
-        "bytecode does not outlive it",
-        returns(ProtectedFiles._drop_bytecode, None),
-        ("workspace/test_protected.py::test_bytecode_beside_them_does_not_outlive_a_look",),
-    ),
-    broken(
-        "DONE with red tests is no success",
-        returns(passes, True),
-        ("steps/test_workspace_changes.py::test_done_with_failing_tests_is_not_success",),
-    ),
-    broken(
-        "a role that may not finish does not",
-        replaced(ask, _whoever_said_it),
-        ("engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",),
-    ),
-    broken(
-        "an exit code alone is not believed",
-        replaced(
-            judge,
-            lambda judge, ran, counts, broken: judge(replace(ran, returncode=0) if counts else ran, counts, broken),
-        ),
-        ("checks/test_tests.py::test_verdict",),
-    ),
-    broken(
-        "success without a report is not believed",
-        replaced(
-            judge,
-            lambda judge, ran, counts, broken: (
-                ("passed", "") if counts is None and ran.returncode == 0 else judge(ran, counts, broken)
+    *breakages(
+        3,
+        {
+            "what a turn changed of the protected is put back": (
+                returns(ProtectedState.put_back, list[str]()),
+                f"{PROTECTION}::test_changed_protected_files_are_restored_and_reported",
             ),
-        ),
-        ("checks/test_tests.py::test_success_without_a_report_is_not_believed",),
+            "the protected is put back before tests count": (
+                _not_put_back("protected.patch"),
+                f"{PROTECTION}::test_protected_change_between_sessions_is_undone",
+            ),
+            "tests that rewrite the protected are not green": (
+                _not_put_back("protected_during.patch"),
+                f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",
+            ),
+            "no documentation passes with a part below its minimum": (
+                replaced(_Gate.measured, _by_its_total_only),
+                "extensions/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",
+            ),
+            "pages that were named without a search are no sources": (
+                returns(_has_searched, True),
+                "extensions/research/test_research_flow.py::test_pages_that_were_named_without_a_search_do_not_count",
+            ),
+            "the protected is so by any case of its name": (
+                replaced(folded, lambda _, name: name),
+                "workspace/test_protected.py::test_names_that_differ_by_case_only_count_as_one",
+            ),
+            "files handed in over the protected are skipped": (
+                returns(protected_among, set[str]()),
+                f"{PROTECTION}::test_submitted_protected_files_are_skipped_with_reason",
+            ),
+            "the protected is what the run's first session found": (
+                replaced(ProtectedFiles.first, lambda _, self: self.take()),
+                "workspace/test_protected.py::test_first_state_is_shared_by_later_processes",
+                f"{PROTECTION}::test_protected_change_between_sessions_is_undone",
+            ),
+            "bytecode does not outlive it": (
+                returns(ProtectedFiles._drop_bytecode, None),
+                "workspace/test_protected.py::test_bytecode_beside_them_does_not_outlive_a_look",
+            ),
+            "DONE with red tests is no success": (
+                returns(passes, True),
+                "steps/test_workspace_changes.py::test_done_with_failing_tests_is_not_success",
+            ),
+            "a role that may not finish does not": (
+                replaced(ask, _whoever_said_it),
+                "engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",
+            ),
+            "an exit code alone is not believed": (
+                replaced(
+                    judge,
+                    lambda judge, ran, counts, broken: judge(
+                        replace(ran, returncode=0) if counts else ran, counts, broken
+                    ),
+                ),
+                "checks/test_tests.py::test_verdict",
+            ),
+            "success without a report is not believed": (
+                replaced(
+                    judge,
+                    lambda judge, ran, counts, broken: (
+                        ("passed", "") if counts is None and ran.returncode == 0 else judge(ran, counts, broken)
+                    ),
+                ),
+                "checks/test_tests.py::test_success_without_a_report_is_not_believed",
+            ),
+        },
     ),
     Breakage(
         7,
