@@ -457,3 +457,9 @@ class RunReport:
     result: Mapping[str, Any] | None = None
     page: Path | None = None
     page_problem: str = ""
+
+
+def recorded_report(folder: Path, record: Mapping[str, Any], hint: str = "", page: Path | None = None) -> RunReport:
+    """How the run in ``folder`` ended, as its ``run.json`` says."""
+    recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
+    return RunReport(folder.name, folder, **recorded, hint=hint, result=record.get("result"), page=page)

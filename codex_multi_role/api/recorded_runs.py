@@ -17,8 +17,10 @@ from codex_multi_role.presentation.result import whole_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import (
+    Answer,
     AskPerson,
     Question,
+    Questions,
     RunEvent,
     RunFolder,
     event_of,
@@ -245,14 +247,7 @@ class RunContents:
 
         ``values``: of the question's fields by name, and the ``option``.
         """
-        return running.answer(
-            self.folder.name,
-            runs_dir=self.folder.parent,
-            approved=approved,
-            comment=comment,
-            question=question,
-            values=values,
-        )
+        return Questions(self.folder).answer(question, Answer(approved, comment, values=dict(values or {})))
 
     def resume(
         self,
@@ -262,15 +257,7 @@ class RunContents:
         **changes: Unpack[ResumeKeywords],
     ) -> ReportedRun:
         """Resume the run and wait until it ends. ``changes``: `RunOptions` fields. Raises what `resume` raises."""
-        return ReportedRun.of(
-            running.resume(
-                self.folder.name,
-                runs_dir=self.folder.parent,
-                changes=changes,
-                on_event=untyped(on_event),
-                ask_person=ask_person,
-            )
-        )
+        return self._worked_on(running.resume, on_event, ask_person, changes=changes)
 
     def fork(
         self,
@@ -281,16 +268,17 @@ class RunContents:
         **changes: Unpack[ForkKeywords],
     ) -> ReportedRun:
         """Start another run from ``start`` (``STEP[:VISIT]``) of this one. Raises what `fork` raises."""
-        return ReportedRun.of(
-            running.fork(
-                self.folder.name,
-                runs_dir=self.folder.parent,
-                start=start,
-                changes=changes,
-                on_event=untyped(on_event),
-                ask_person=ask_person,
-            )
-        )
+        return self._worked_on(running.fork, on_event, ask_person, start=start, changes=changes)
+
+    def _worked_on(
+        self,
+        how: Callable[..., RunReport],
+        on_event: OnTypedEvent | None,
+        ask_person: AskPerson | None,
+        **given: object,
+    ) -> ReportedRun:
+        called = {"on_event": untyped(on_event), "ask_person": ask_person, **given}
+        return ReportedRun.of(how(self.folder.name, runs_dir=self.folder.parent, **called))
 
     def cancel(self) -> None:
         """Stop the run in the process that works on it, and wait until it has stopped; nothing if it has ended.

@@ -28,13 +28,13 @@ from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.run_additions import PLACES, RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import added_names
-from codex_multi_role.cli.watch import recorded_report, view_run
+from codex_multi_role.cli.watch import view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunOptions, recorded_report
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
@@ -165,7 +165,7 @@ def _resume_remote(ctx: click.Context, found: RemoteRun, changes: Mapping[str, A
         raise UsageError("--wait cannot be used for a run elsewhere", "It continues by itself when the limit is reset.")
     found.resume(changes)
     folder, course = view_run(ctx, found)
-    report_and_exit(ctx, recorded_report(folder), course)
+    report_and_exit(ctx, recorded_report(folder.path, folder.record()), course)
 
 
 def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:

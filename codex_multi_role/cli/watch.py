@@ -27,7 +27,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_options import RunReport
+from codex_multi_role.run_options import recorded_report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,15 +103,8 @@ def _close(ctx: click.Context, folder: RunFolder, course: Course) -> None:
             say(f"{run_status(RunStatus.KILLED).news} It is not running, and its end was not recorded.")
             say(f"  next     {again}")
         ctx.exit(ExitCode.FAILED)
-    say_end(ctx, recorded_report(folder), course)
+    say_end(ctx, recorded_report(folder.path, record), course)
     ctx.exit(record["exit_code"])
-
-
-def recorded_report(folder: RunFolder) -> RunReport:
-    """How a run ended, as its ``run.json`` says."""
-    record = folder.record()
-    recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
-    return RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded)
 
 
 def watch_all(runs_dir: Path, remote: RemoteRuns | None, *, plain: bool) -> None:

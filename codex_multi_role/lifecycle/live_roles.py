@@ -15,7 +15,7 @@ from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_ri
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
-from codex_multi_role.lifecycle.members import set_up_by
+from codex_multi_role.lifecycle.members import SET_UP_BY
 from codex_multi_role.lifecycle.team_loading import CheckedTeam, changed_catalog
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import RolesReloaded, Warning
@@ -149,7 +149,7 @@ class LiveRoles:
             self.events.publish(RolesReloaded(changed, self.catalog_file))
         self.definitions = definitions
         for name in changed:
-            if set_up_by(before.role(name)) != set_up_by(taken.role(name)) or "skills" in changed[name]:
+            if not SET_UP_BY.isdisjoint(key.partition(".")[0] for key in changed[name]):
                 self.renew(name)
         if wider:
             self._warn(

@@ -46,6 +46,11 @@ from codex_multi_role.workspace import repositories_below
 from codex_multi_role.workspace.manifest import all_places
 
 LOOPBACK = "127.0.0.1,localhost"
+SET_UP_BY = frozenset(
+    {"sandbox", "approval_policy", "auto_approve", "model", "model_env"}
+    | {"mcp_servers", "codex_config", "project_instructions", "skills"}
+)
+"""Those keys of a role that its process and its thread are configured with."""
 
 
 @dataclass(frozen=True)
@@ -188,21 +193,6 @@ def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
     return (
         f"{role.name}: its conversation keeps the tools it started with ({then}), Codex cannot change them; those that "
         f"its YAML names now ({now}) need a new run"
-    )
-
-
-def set_up_by(role: RoleSpec) -> tuple[object, ...]:
-    """Those settings of a role that its process and its thread are configured with."""
-    return (
-        role.sandbox,
-        role.approval_policy,
-        role.auto_approve,
-        role.model,
-        role.model_env,
-        role.mcp_servers,
-        role.codex_config,
-        role.project_instructions,
-        role.skills,
     )
 
 

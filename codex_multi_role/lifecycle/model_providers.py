@@ -7,29 +7,24 @@ before a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codex_multi_role.codex.codex_settings import as_settings
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.catalog.prices import PriceList
+from codex_multi_role.codex.codex_settings import as_settings, known_settings, needed_user_home
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 
 if TYPE_CHECKING:
     from codex_multi_role.lifecycle.definitions import Definitions
-
-
-import os
-from collections.abc import Sequence
-
-from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.catalog.prices import PriceList
-from codex_multi_role.codex.codex_settings import known_settings, needed_user_home
-from codex_multi_role.errors import DefinitionError
-from codex_multi_role.reading.places import Place
 
 PLAYBOOK_MODEL = "playbook"
 """The model of every role that a playbook plays."""

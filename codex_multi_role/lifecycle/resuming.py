@@ -25,7 +25,7 @@ from codex_multi_role.lifecycle.placement import journals_for
 from codex_multi_role.lifecycle.team_loading import checked_team, load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner
-from codex_multi_role.run_options import RunReport
+from codex_multi_role.run_options import OPTIONS, RunReport, recorded_report
 
 FLOW = "the flow "
 ALLOW_REMOVED = "allow_removed_tests"
@@ -36,14 +36,8 @@ def finished_report(folder: RunFolder, record: Mapping[str, Any]) -> RunReport |
     code = ExitCode.find(record["exit_code"])
     if code is None or code.is_resumable or read_owner(folder):
         return None
-    return RunReport(
-        run_id=folder.run_id,
-        folder=folder.path,
-        **{name: record[name] for name in ("status", "outcome", "reason", "totals")},
-        exit_code=code,
-        hint="The run had already finished, so nothing was started.",
-        page=folder.report_path if folder.report_path.exists() else None,
-    )
+    page = folder.report_path if folder.report_path.exists() else None
+    return recorded_report(folder.path, record, "The run had already finished, so nothing was started.", page)
 
 
 def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:
@@ -162,17 +156,14 @@ def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str
     before = replace(
         definitions,
         inputs={name: earlier["inputs"].get(name, value) for name, value in inputs.items()},
-        options=definitions.options.changed(**_of_the_past(earlier["options"])),
+        options=definitions.options.changed(
+            cycles=int(earlier["options"]["cycles"]), allow_removed_tests=earlier["options"].get(ALLOW_REMOVED) or ()
+        ),
     )
     if not uses_other_files(definitions, folder):
         return before
     kept = load_catalog(folder.catalog_path / earlier["catalog_file"])
     return replace(before, team=load_flow_and_called(definitions.options.flow, kept))
-
-
-def _of_the_past(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the previous session that its path depended on."""
-    return {"cycles": int(recorded["cycles"]), ALLOW_REMOVED: recorded.get(ALLOW_REMOVED) or ()}
 
 
 def _changed(before: Definitions, now: Definitions) -> list[str]:
@@ -186,18 +177,11 @@ def _changed(before: Definitions, now: Definitions) -> list[str]:
 
 def _as_typed(definitions: Definitions, changed: Sequence[str]) -> list[str]:
     """What `_changed` returned, as command-line options."""
-    arguments: list[str] = []
-    for name, value in definitions.inputs.items():
-        if f"inputs.{name}" in changed:
-            arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-    if "cycles" in changed:
-        arguments += ["--cycles", str(definitions.options.cycles)]
-    if ALLOW_REMOVED in changed:
-        globs = definitions.options.tests.allow_removed_tests
-        arguments += [word for glob in globs for word in ("--allow-removed-tests", glob)]
-    if any(each.startswith(FLOW) for each in changed):
-        arguments += ["--roles", str(definitions.options.place.roles)]
-    return arguments
+    options = definitions.options.as_keywords()
+    given = {name: options[name] for name in ("cycles", ALLOW_REMOVED) if name in changed}
+    given |= {"inputs": {name: each for name, each in definitions.inputs.items() if f"inputs.{name}" in changed}}
+    given |= {"roles": options["roles"]} if any(each.startswith(FLOW) for each in changed) else {}
+    return [word for name, value in given.items() for words in OPTIONS[name].arguments(value) for word in words]
 
 
 def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine

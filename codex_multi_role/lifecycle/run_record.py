@@ -26,7 +26,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_folder.folder import RECORD_SCHEMA
-from codex_multi_role.run_options import LIMITS, RunReport
+from codex_multi_role.run_options import LIMITS, RunReport, recorded_report
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.repository import Repository
@@ -136,17 +136,7 @@ class RunRecord:
         if ending.details:
             write_text(self.folder.path / "traceback.txt", self.folder.redact(ending.details))
         self.write()
-        return RunReport(
-            run_id=self.folder.run_id,
-            folder=self.folder.path,
-            status=ending.status,
-            outcome=ending.outcome,
-            reason=ending.reason,
-            exit_code=ending.exit_code,
-            hint=self.folder.complete(ending.hint),
-            totals=self._fields["totals"],
-            result=found["result"],
-        )
+        return recorded_report(self.folder.path, self._fields, self.folder.complete(ending.hint))
 
     def _first(self) -> dict[str, Any]:
         definitions, options = self.definitions, self.definitions.options

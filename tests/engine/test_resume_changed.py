@@ -52,7 +52,7 @@ def test_input_that_recorded_work_depends_on_cannot_change(
     before = (team.runs / "latest/run.json").read_text()
     with pytest.raises(UsageError, match=rf"{next(iter(changes))} cannot be changed.* {unit} depends on it") as caught:
         team.resume(inputs=changes)
-    assert f"--from {start} -i " in caught.value.hint
+    assert f"--from {start} --input " in caught.value.hint
     assert team.turns() == []
     assert (team.runs / "latest/run.json").read_text() == before
 
