@@ -33,33 +33,31 @@ from codex_multi_role.run_folder.typed_answers import COMMENTS
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
-COMMENT = click.option(
-    "--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer."
+COMMENT = click.Option(
+    ["--comment"], metavar="TEXT", default="", help="A comment that the roles may read with the answer."
 )
-ON_LINE = click.option(
-    "--on",
-    "on_lines",
-    nargs=2,
-    multiple=True,
-    metavar="PATH:LINE TEXT",
-    help="A comment on a line of a changed file. May be given several times.",
+REASON = click.Option(
+    ["--comment"], metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it."
 )
-QUESTION = click.option(
-    "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."
+ANSWERED = (
+    click.Option(
+        ["--on", "on_lines"],
+        nargs=2,
+        multiple=True,
+        metavar="PATH:LINE TEXT",
+        help="A comment on a line of a changed file. May be given several times.",
+    ),
+    click.Option(["--question"], metavar="KEY", help="The question to answer, if several are open; `show` lists them."),
+    click.Option(["--resume", "and_resume"], is_flag=True, help="Resume the run if it is not running."),
 )
-RESUME = click.option("--resume", "and_resume", is_flag=True, help="Resume the run if it is not running.")
 REPORT_SECONDS = 15.0
 """Maximum wait for the report of a run that has stopped."""
 TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, COMMENT, *ANSWERED, works=True, finds=True)
 @run_argument
-@COMMENT
-@ON_LINE
-@QUESTION
-@RESUME
 @click.pass_context
 def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (default: the latest run), from any terminal.
@@ -75,12 +73,8 @@ def approve(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 
     _decide(ctx, run, approved=True)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, REASON, *ANSWERED, works=True, finds=True)
 @run_argument
-@click.option("--comment", metavar="TEXT", required=True, callback=not_empty, help="The reason; roles may read it.")
-@ON_LINE
-@QUESTION
-@RESUME
 @click.pass_context
 def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Reject the open question of RUN (default: the latest run), from any terminal.
@@ -96,13 +90,9 @@ def reject(ctx: click.Context, /, run: str, **_: Any) -> None:  # noqa: ANN401 -
     _decide(ctx, run, approved=False)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, works=True, finds=True)
+@command(RUNS_DIR, *OF_THIS_PROCESS, COMMENT, *ANSWERED, works=True, finds=True)
 @run_argument
 @click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
-@COMMENT
-@ON_LINE
-@QUESTION
-@RESUME
 @click.pass_context
 def answer(ctx: click.Context, /, run: str, values: tuple[str, ...], **_: Any) -> None:  # noqa: ANN401 - as above
     """Answer the open question of RUN (default: the latest run) with its option and the values of its fields.

@@ -85,8 +85,8 @@ run_argument = click.argument("run", metavar="[RUN]", default=LATEST, shell_comp
 
 
 def command(
-    *settings: Setting,
+    *settings: click.Option,
     **keywords: Any,  # noqa: ANN401 - of `SettingsCommand` and click's own
 ) -> Callable[[Callable[..., Any]], SettingsCommand]:
-    """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
+    """Declare a `click.command` with these; each `Setting` is also an environment variable and a key of the file."""
     return click.command(cls=SettingsCommand, known=KNOWN, params=list(settings), **keywords)

@@ -270,12 +270,7 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
     """The setting of a key below ``workspace``, and that key's full name. Raises `DefinitionError`."""
     if part in WORKSPACE_PARTS:
         return WORKSPACE_PARTS[part], f"{WORKSPACE}.{part}"
-    from codex_multi_role.reading.places import Place
-
-    message, hint = no_such("key", part, [*WORKSPACE_PARTS])
-    if path.name == PYPROJECT:
-        raise DefinitionError(f"{path}: {WORKSPACE}: {message}", hint)
-    raise Place(path, (WORKSPACE,)).key(part).error(message, hint)
+    raise _error(path, (WORKSPACE, part), *no_such("key", part, [*WORKSPACE_PARTS]))
 
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
@@ -286,13 +281,16 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
         known = {**known, **settings_of_extensions(known)}
     if name in known:
         return known[name]
+    raise _error(path, (key,), *no_such("setting", key, [name.replace("_", "-") for name in known]))
 
-    message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
+
+def _error(path: Path, keys: Sequence[str], message: str, hint: str = "") -> DefinitionError:
+    """The mistake at the place of the last key, as far as that is known."""
     if path.name == PYPROJECT:
-        raise DefinitionError(f"{path}: {key}: {message}", hint)
-    from codex_multi_role.reading.places import Place
+        return DefinitionError(f"{path}: {keys[0]}: {message}", hint)
+    from codex_multi_role.reading.places import Place  # as above
 
-    raise Place(path).key(key).error(message, hint)
+    return Place(path, tuple(keys[:-1])).key(keys[-1]).error(message, hint)
 
 
 def _as_typed(path: Path, key: str, value: object, setting: Setting) -> str | list[str]:
@@ -329,7 +327,4 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    from codex_multi_role.reading.places import Place  # as above
-
-    key = re.split(r"[.\[]", place)[0]
-    raise Place(path).key(key).error(f"{place}: must be one text, number, true or false")
+    raise _error(path, re.split(r"[.\[]", place)[:1], f"{place}: must be one text, number, true or false")

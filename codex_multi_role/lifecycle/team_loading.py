@@ -62,7 +62,7 @@ class CheckedTeam(_FlowsAndRoles):
     @cached_property
     def contracts(self) -> Contracts:
         """What the roles must answer; derived when it is first needed."""
-        return contracts_of(self.flows, next(iter(self.flows)), self.catalog)
+        return Contracts(self.flows, next(iter(self.flows)), self.catalog.roles, ADDED)
 
 
 def roles_folder(given: Path | None) -> Path:
@@ -132,11 +132,6 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> Checke
         check_contracts(team.contracts, flows, catalog)
     problems.raise_found()
     return team
-
-
-def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
-    """What roles must answer in a run of the flow ``name``."""
-    return Contracts(flows, name, catalog.roles, ADDED)
 
 
 def is_recorded(flow: FlowSpec) -> bool:

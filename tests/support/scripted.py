@@ -36,7 +36,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.flow.contracts import Contracts
-from codex_multi_role.lifecycle.team_loading import CheckedTeam, contracts_of, load_team
+from codex_multi_role.lifecycle.team_loading import ADDED, CheckedTeam, load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
@@ -195,7 +195,7 @@ class Script:
         events, published = EventLog(folder.events_path, folder.redact), list[Json]()
         events.subscribe(published.append)
         services = _Services(lambda: catalog, folder, events, WorkClock(0.0), self._person)
-        run = self._resources(services, contracts or contracts_of(flows, name, catalog))
+        run = self._resources(services, contracts or Contracts(flows, name, catalog.roles, ADDED))
         called, new = CallableFlows(flows, bound), partial(new_state, flows[name], "reach it", given, cycles)
         durable = DurableRun(called, new(), run)
         with self._patched(), closing(events):
