@@ -50,7 +50,7 @@ def in_foreground(ctx: click.Context, course: Course) -> Iterator[Callbacks]:
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     asks = is_at_terminal() and not ctx.params.get("yes")
     with open_view(course, as_json=as_json, quiet=quiet, plain=plain, asks=asks) as view:
-        person = person_at(view, as_json=as_json, awaited=ctx.params["await_answers"])
+        person = person_at(view, course, as_json=as_json, awaited=ctx.params["await_answers"])
         yield {"on_event": view, "ask_person": person}
 
 

@@ -22,6 +22,8 @@ from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
 
 PATIENCE_SECONDS = 30.0
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+FILE_LINES = ("+++ ", "--- ", "diff ")
 PIECE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without blocking."""
 
@@ -62,6 +64,23 @@ def put_line(text: str, **style: Any) -> None:  # noqa: ANN401 - of `click.style
     """
     line = _line(text)
     click.echo(click.style(line, **style) if style else line)
+
+
+def diff_style(line: str) -> dict[str, Any]:
+    """How `click.style` shows a line of a patch."""
+    if line.startswith(FILE_LINES):
+        return {"bold": True}
+    return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
+
+
+def page_patch(patch: str) -> None:
+    """Show a patch in the pager, in colours; without a terminal on stdout, on stderr. Returns when it is closed."""
+    lines = patch.splitlines()
+    if sys.stdout.isatty():
+        click.echo_via_pager(f"{click.style(_line(line), **diff_style(line))}\n" for line in lines)
+    else:
+        for line in lines:
+            say(line)
 
 
 def put_text(text: str, *, exact: bool = False) -> None:

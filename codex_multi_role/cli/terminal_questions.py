@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
 
-from codex_multi_role.cli.output import say
+import click
+
+from codex_multi_role.cli.output import page_patch, say
 from codex_multi_role.cli.views import View
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.deciding import situation_lines, situation_of
 from codex_multi_role.presentation.plain import question_lines
-from codex_multi_role.run_folder import Answer, AskPerson, Question
-from codex_multi_role.run_folder.typed_answers import problem_of, prompts
+from codex_multi_role.run_folder import Answer, AskPerson, Question, RunFolder
+from codex_multi_role.run_folder.typed_answers import OPTION, is_list_of_texts, problem_of, prompts
 
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
+DIFF = "d"
+LETTERS = [letter for letter in ascii_lowercase if letter != DIFF]
+DIFF_SHOWN = f"`{DIFF}` alone shows these changes as a diff."
+IN_EDITOR = "Enter opens your editor, with an item per line; or type the list as JSON:"
 APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
 HOW = "Approve? [y/n] A comment may follow, as in: n too slow. Ctrl-D leaves the question open."
 WORDS = "Your answer (one line; Enter for no answer):"
@@ -27,14 +40,14 @@ WHY = "Why not? The roles may read your reason:"
 OVER = "This question has been answered elsewhere or timed out."
 
 
-def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
-    """Return what answers reviews on the terminal where ``view`` draws; None without a terminal.
+def person_at(view: View, course: Course, *, as_json: bool, awaited: bool) -> AskPerson | None:
+    """Return what answers reviews on the terminal where ``view`` draws the ``course``; None without a terminal.
 
     Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
     """
     if as_json or not is_at_terminal():
         return wait_for_others if awaited else None
-    return TerminalAsker(view, sys.stdin.fileno())
+    return TerminalAsker(view, sys.stdin.fileno(), lambda: Path(course.started.folder))
 
 
 def is_at_terminal() -> bool:
@@ -49,15 +62,36 @@ def wait_for_others(question: Question, is_over: Callable[[], bool]) -> Answer |
     return None
 
 
+def lettered(options: list[str]) -> dict[str, str]:
+    """A letter for each option; none if an option is a letter itself, or there are too many."""
+    is_clear = len(options) <= len(LETTERS) and all(len(option) > 1 for option in options)
+    return dict(zip(LETTERS, options, strict=False)) if is_clear else {}
+
+
+def _edited(schema: Mapping[str, Any]) -> str:
+    """The list that a person leaves in the editor, which begins with the default; as JSON, empty if it is as before."""
+    before = [str(each) for each in schema.get("default", ())]
+    try:
+        after = click.edit("\n".join(before), require_save=False)
+    except click.ClickException as error:
+        say(f"{error.message}. Set EDITOR, or type the list as JSON.")
+        return ""
+    items = [line.strip() for line in (after or "").splitlines() if line.strip()]
+    return "" if items == before else json.dumps(items)
+
+
 class TerminalAsker:
     """Asks one question at a time, even if several threads have one.
 
-    Reads lines from the file descriptor, not from ``sys.stdin``: only the wait for a line may block.
+    Reads lines from the file descriptor, not from ``sys.stdin``: only the wait for a line may block. ``folder``: of the
+    run, by which a person sees what the question is about.
     """
 
-    def __init__(self, view: View, descriptor: int) -> None:
+    def __init__(self, view: View, descriptor: int, folder: Callable[[], Path]) -> None:
         self._view = view
         self._descriptor = descriptor
+        self._folder = folder
+        self._patch: Callable[[], str] | None = None
         self._lock = threading.Lock()  # waits: for the question before, ended by the end of either: see `acquire`
 
     def __call__(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -72,12 +106,26 @@ class TerminalAsker:
             self._lock.release()
 
     def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
-        for line in ("", *question_lines(question)):
+        for line in ("", *question_lines(question), *self._situation(question)):
             say(line)
         verdict = self._asked(question, is_over)
         if verdict is None and is_over():
             say(OVER)
         return verdict
+
+    def _situation(self, question: Question) -> Iterator[str]:
+        """What the question is about, in words; from now on `DIFF` shows what changed."""
+        folder = RunFolder(self._folder())
+        self._patch = None
+        try:
+            situation = situation_of(folder, question.key)
+        except CodexMultiRoleError as error:  # the question can be answered without it
+            yield f"  what it is about cannot be read: {error}"
+            return
+        yield from map(folder.redact, situation_lines(situation))
+        if (changes := situation.changes) is not None and changes.files:
+            self._patch = lambda: folder.redact(changes.patch().decode("utf-8", "replace"))
+            yield f"  {DIFF_SHOWN}"
 
     def _asked(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         if question.words:
@@ -88,22 +136,31 @@ class TerminalAsker:
         """The option and each field, asked for again until it is right; one that is left empty has its default."""
         say(TYPED)
         given: dict[str, str] = {}
-        waiting = prompts(question)
-        while waiting:
-            name, prompt = waiting[0]
-            say(f"{prompt}:")
-            line = self._line(is_over)
-            if line is None:
-                return None
+        for name, prompt in prompts(question):
+            value = self._value(question, name, prompt, is_over)
+            if not isinstance(value, str):
+                return value
+            given |= {name: value} if value else {}
+        return Answer(True, values={**given})
+
+    def _value(self, question: Question, name: str, prompt: str, is_over: Callable[[], bool]) -> str | Answer | None:
+        """What is given for an option or a field, empty for the default; or a rejection, or None as `_line` has it."""
+        letters, schema = lettered(question.options) if name == OPTION else {}, question.fields.get(name, {})
+        told = [*(f"  {letter}) {option}" for letter, option in letters.items()), f"{prompt}:"]
+        told += [IN_EDITOR] if is_list_of_texts(schema) else []
+        say("\n".join(told))
+        while (line := self._line(is_over)) is not None:
             word, _, reason = line.strip().partition(" ")
             if word.lower() == "reject":
                 return self._rejection(reason.strip(), is_over)
-            if problem := problem_of(question, name, line.strip()):
-                say(problem)
-                continue
-            given |= {name: line.strip()} if line.strip() else {}
-            waiting = waiting[1:]
-        return Answer(True, values={**given})
+            value = letters.get(line.strip().lower(), line.strip())
+            if is_list_of_texts(schema) and not value:
+                value = _edited(schema)
+            if not (problem := problem_of(question, name, value)):
+                return value
+            say(problem)
+            say("\n".join(told))
+        return None
 
     def _verdict(self, is_over: Callable[[], bool]) -> Answer | None:
         """Return the typed verdict; None at the end of the input or when the question is over."""
@@ -132,6 +189,14 @@ class TerminalAsker:
         return Answer(False, comment)
 
     def _line(self, is_over: Callable[[], bool]) -> str | None:
+        """The next line that is not `DIFF`; None at the end of the input or when the question is over."""
+        while (line := self._typed(is_over)) is not None:
+            if self._patch is None or line.strip().lower() != DIFF:
+                return line
+            page_patch(self._patch())
+        return None
+
+    def _typed(self, is_over: Callable[[], bool]) -> str | None:
         """Wait without a limit for the next line; None at the end of the input or when the question is over."""
         while not is_over():  # waits: for a person, ended by the question's end
             if not self._in_foreground():

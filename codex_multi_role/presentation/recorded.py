@@ -92,12 +92,14 @@ def runs_inside(folder: RunFolder) -> list[str]:
     return [runs_dir.relative_to(root).as_posix()] if inside else []
 
 
-def _changed(turn: TurnFolder) -> Iterator[str]:
-    result = turn.result()
-    if result.get(INHERITED) or turn.undone_path.exists():
-        return
-    yield from result.get("changed_paths", [])
-    yield from (str(PurePosixPath(file["path"])) for file in turn.files() if file["status"] == "WROTE")
+def files_of(turn: TurnFolder) -> list[str]:
+    """The files that a turn changed, by itself or by those that it submitted."""
+    written = (str(PurePosixPath(file["path"])) for file in turn.files() if file["status"] == "WROTE")
+    return [*dict.fromkeys([*map(str, turn.result().get("changed_paths") or ()), *written])]
+
+
+def _changed(turn: TurnFolder) -> list[str]:
+    return [] if turn.result().get(INHERITED) or turn.undone_path.exists() else files_of(turn)
 
 
 def _in_order(folder: RunFolder, began: Iterable[TurnKey] | None) -> list[tuple[str, TurnFolder]]:

@@ -211,6 +211,11 @@ def prompts(question: Question) -> list[tuple[str, str]]:
     return [*option, *((name, describe(name, schema)) for name, schema in question.fields.items())]
 
 
+def is_list_of_texts(schema: Mapping[str, Any]) -> bool:
+    """Whether a person can give the value as lines."""
+    return schema.get("type") == "array" and (schema.get("items") or {}).get("type") == "string"
+
+
 def problem_of(question: Question, name: str, text: str) -> str:
     """Why ``text`` is not a valid value of the option or field; empty if it is. An empty ``text`` takes the default."""
     alone = replace(question, options=[], fields={name: question.fields[name]} if name in question.fields else {})

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.terminal_questions import HOW, OVER, WHY, WORDS, TerminalAsker
+from codex_multi_role.cli.terminal_questions import HOW, IN_EDITOR, OVER, WHY, WORDS, TerminalAsker
 from codex_multi_role.cli.views import Lines
 from codex_multi_role.run_folder import Question
 from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import Session, at_terminal, console
-from tests.support.reviews import outcome, reviewed
-from tests.support.teams import TeamFolder
+from tests.support.reviews import asked, outcome, reviewed
+from tests.support.teams import TeamFolder, say, with_flow
+from tests.support.tools import EDITOR
 
 PROMPT = "Ctrl-D leaves the question open."
 
@@ -37,7 +38,7 @@ class Person:
         """Ask on the terminal; the verdict and its comment."""
         self.lines = [*lines]
         question = Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None, words)
-        answer = TerminalAsker(Lines(lambda _: None), self.descriptor)(question, self.has_left)
+        answer = TerminalAsker(Lines(lambda _: None), self.descriptor, Path)(question, self.has_left)
         return None if answer is None else (answer.approved, answer.comment)
 
     def has_left(self) -> bool:
@@ -88,7 +89,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     asked_at = "2026-01-31T10:15:00+00:00"
     question = Question("ok.1", "Ship it?", "", asked_at, None, None, options=["a", "b"], fields=fields)
     person.lines = ["c\n", "b\n", "many\n", "3\n", "\n"]
-    answer = TerminalAsker(Lines(lambda _: None), person.descriptor)(question, person.has_left)
+    answer = TerminalAsker(Lines(lambda _: None), person.descriptor, Path)(question, person.has_left)
     assert answer is not None
     answer = complete(question, answer)
     assert (answer.option, answer.values) == ("b", {"copies": 3, "draft": False})
@@ -97,7 +98,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     assert "ok.1: copies: 'many' is not of type 'integer'" in told
     assert told.count("option (a or b):") == 2
     person.lines = ["reject too early\n"]
-    answer = TerminalAsker(Lines(lambda _: None), person.descriptor)(question, person.has_left)
+    answer = TerminalAsker(Lines(lambda _: None), person.descriptor, Path)(question, person.has_left)
     assert answer is not None
     assert (answer.approved, answer.comment) == (False, "too early")
 
@@ -127,6 +128,34 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     asked_at, last_table = terminal.drawn.split("Ship it?")
     assert "one" in asked_at
     assert "ok: approved by" in last_table
+
+
+@pytest.mark.real
+def test_person_sees_what_changed_chooses_by_letter_and_edits_a_list(tmp_path: Path) -> None:
+    written = say("Made it.", verdict="good", files=[{"path": "new.py", "content": 'made = "\\x1b[31m"\n'}])
+    team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [written]})
+    tasks = {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": ["sort"]}
+    review = {"id": "ok", "review": {"question": "Go on?", "options": ["now", "later"], "fields": {"tasks": tasks}}}
+    with_flow(team, {"steps": [{"ask": "one"}, review]})
+    (editor := tmp_path / "editor").write_text('#!/bin/sh\necho "  count  " >> "$1"\n')
+    editor.chmod(0o755)
+    with at_terminal(team.command("--flow", "own"), tmp_path, PAGER="cat", EDITOR=str(editor), VISUAL="") as terminal:
+        terminal.wait_for("changed since the start: 1 file")
+        terminal.wait_for("new.py  +1 -0, added  by one 1")
+        terminal.wait_for("one 1: verdict: good; Made it.")
+        terminal.wait_for("b) later")
+        terminal.type("d\n")
+        terminal.wait_for("+made")
+        terminal.type("b\n")
+        terminal.wait_for(IN_EDITOR)
+        terminal.type("[]\n")
+        terminal.wait_for("ok.1: tasks")
+        terminal.wait_for(IN_EDITOR)
+        terminal.type("\n")
+        assert terminal.end() == 0
+    given = asked(team)["answer"]
+    assert (given["option"], given["values"]) == ("later", {"tasks": ["sort", "count"]})
+    assert '\x1b[31m"' not in terminal.drawn
 
 
 def approve(team: TeamFolder) -> str:

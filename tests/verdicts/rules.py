@@ -2,7 +2,7 @@
 
 It is independent of the engine, so that the two can be compared. It is limited to what decides the path: no templates
 except conditions, no limits, one item at a time. The comments quote DESIGN, chapters "Flow language" (F)
-and "Verdicts and contracts" (V), or the decisions R1 to R5 about retries, called flows, fan-outs, final checks and states.
+and "Verdicts and contracts" (V), or the decisions R1 to R5: retries, called flows, fan-outs, final checks, states.
 """
 
 from __future__ import annotations

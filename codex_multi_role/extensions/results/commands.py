@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
+from codex_multi_role.cli.output import diff_style, put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_additions import find_run
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.results.applying import apply_result
@@ -30,8 +30,6 @@ from codex_multi_role.workspace import Workspace
 if TYPE_CHECKING:
     from codex_multi_role.extensions.results.applying import Applied
 
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-FILE_LINES = ("+++ ", "--- ", "diff ")
 KINDS = {
     "modified here, deleted in the copy": "you changed it, the run deleted it",
     "deleted here, modified in the copy": "you deleted it, the run changed it",
@@ -70,7 +68,7 @@ def diff(run: str, role: str | None, turn: int | None, since: str, until: str, s
         say(f"Run {found.run_id} changed no files.")
     elif sys.stdout.isatty():  # with colours, and without control characters
         for line in found.text.splitlines():
-            put_line(line, **_style(line))
+            put_line(line, **diff_style(line))
     else:
         put_bytes(found.patch)
     say_left_out(folder)
@@ -80,12 +78,6 @@ def say_left_out(run: RunFolder) -> None:
     """Say what only test runs changed, which is in no patch, commit or checkout."""
     if left := history_of(run).left_out:
         say(f"left by test runs, and no part of the result: {left}")
-
-
-def _style(line: str) -> dict[str, Any]:
-    if line.startswith(FILE_LINES):
-        return {"bold": True}
-    return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
 
 
 @command(RUNS_DIR, JSON, finds=True)

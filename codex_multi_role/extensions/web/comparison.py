@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.recorded import changes_of, read_record, read_turns, status_now, totals_now
+from codex_multi_role.presentation.recorded import changes_of, files_of, read_record, read_turns, status_now, totals_now
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
 from codex_multi_role.run_folder.cost import Cost
@@ -136,11 +136,5 @@ def _side(folder: RunFolder, turn: dict[str, Any]) -> Side:
         Cost.of_turn(turn),
         text("prompt.txt"),
         text("assistant_text.txt"),
-        sorted(files_of(left, turn)),
+        sorted(files_of(left)),
     )
-
-
-def files_of(left: TurnFolder, turn: dict[str, Any]) -> list[str]:
-    """The files that a turn changed, by itself or by those that it submitted."""
-    written = (file["path"] for file in left.files() if file["status"] == "WROTE")
-    return [*dict.fromkeys([*map(str, turn.get("changed_paths") or ()), *written])]

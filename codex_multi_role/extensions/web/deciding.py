@@ -1,4 +1,4 @@
-"""What a person needs for a decision: what changed since the last one, who did it, how the tests are, and the form."""
+"""A decision as a page shows it: what the question is about, the diff, and the form as it was sent."""
 
 from __future__ import annotations
 
@@ -11,37 +11,18 @@ from typing import Any
 
 from codex_multi_role.cli.flow_explanation import worst_case_words
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.extensions.web.comparison import files_of
 from codex_multi_role.extensions.web.diff_view import DiffFile, DiffLine, diff_files
 from codex_multi_role.extensions.web.forms import Form
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
-from codex_multi_role.presentation.recorded import changes_of, read_tests, read_turns, totals_now
-from codex_multi_role.presentation.wording import failed_tests, one_line, verdict, verdict_before
-from codex_multi_role.reading.json_files import read_object
-from codex_multi_role.run_folder import Question, RunFolder, TurnFolder, skim_with_inherited
-from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.events import BaselineMeasured, ReviewAnswered, ReviewAsked, TurnStarted
-from codex_multi_role.run_folder.past import START, decision_before
-from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, problem_of
+from codex_multi_role.presentation.deciding import Situation, situation_of
+from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, is_list_of_texts, problem_of
 from codex_multi_role.run_options import RunOptions
 
 OF_VALUES, OF_LINES, ADD, CHOSEN = "value.", "on.", "add", "chosen"
 """Form fields: beginnings of the names for values and for comments on lines; the button for another comment, and its
 value if the fields below `CHOSEN` name the line."""
 _PLACE = re.compile(rf"({BEFORE}|{AFTER}):([1-9][0-9]{{0,8}}):(.+)", re.DOTALL)
-LONGEST_CHIP = 60
-
-
-@dataclass(frozen=True)
-class TurnSince:
-    """``chips``: short values of its answer, such as a reviewer's verdict."""
-
-    role: str
-    number: int
-    summary: str
-    chips: list[str]
-    files: list[str]
-    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -59,19 +40,12 @@ class AnswerField:
 
 @dataclass(frozen=True)
 class ShownDecision:
-    """``since``: the key of the decision before, empty for the first; ``unseen``: why there are no changes to show."""
+    """``at_most``: the worst case of the whole run; ``others``: what else the run asks."""
 
     question: Question
-    since: str
+    situation: Situation
     files: list[DiffFile]
-    unseen: str
-    turns: list[TurnSince]
-    tests: str
-    failed: str
-    tests_before: str
-    spent: Cost
     at_most: str
-    earlier: list[dict[str, object]]
     fields: list[AnswerField]
     sent: Form
     others: list[Question]
@@ -108,26 +82,13 @@ def field_name(path: str, line: DiffLine) -> str:
 
 def decision_of(folder: RunFolder, question: Question, pending: list[Question], sent: Form) -> ShownDecision:
     """Read what the decision needs; ``sent``: the form as it was sent before. Raises `StorageError`."""
-    record = folder.record()
-    since = decision_before(folder, question.key)
-    turns = list(_turns_since(folder, since, question.key))
-    files, unseen = _files(folder, since, question.key, turns)
-    tests = read_tests(folder)
-    told = list(skim_with_inherited(folder, (BaselineMeasured, ReviewAnswered)))
-    baseline = [each for each in told if isinstance(each, BaselineMeasured)]
-    earlier = [each.comments for each in told if isinstance(each, ReviewAnswered) and each.key == since]
+    situation = situation_of(folder, question.key)
+    changes = situation.changes
     return ShownDecision(
         question=question,
-        since="" if since == START else since,
-        files=files,
-        unseen=unseen,
-        turns=turns,
-        tests=verdict(tests[-1]) if tests else "",
-        failed=failed_tests(tests[-1]) if tests else "",
-        tests_before=verdict_before(vars(baseline[-1])) if baseline else "",
-        spent=Cost.of_totals(totals_now(folder, record)),
-        at_most=_at_most(folder, record),
-        earlier=earlier[-1] if earlier else [],
+        situation=situation,
+        files=diff_files(changes, folder.redact, situation.writers) if changes is not None else [],
+        at_most=_at_most(folder, folder.record()),
         fields=[_field(question, name, sent) for name in question.fields],
         sent=sent,
         others=[each for each in pending if each.key != question.key],
@@ -167,48 +128,6 @@ def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, {"path": found[3], "line": int(found[2]), "side": found[1], "text": text.strip()}
 
 
-def _files(folder: RunFolder, since: str, key: str, turns: list[TurnSince]) -> tuple[list[DiffFile], str]:
-    writers: dict[str, list[str]] = {}
-    for turn in turns:
-        for path in turn.files:
-            writers.setdefault(path, []).append(f"{turn.role} {turn.number}")
-    try:
-        return diff_files(changes_of(folder, since, key), folder.redact, writers), ""
-    except CodexMultiRoleError as error:
-        return [], one_line(str(error), 300)
-
-
-def _turns_since(folder: RunFolder, since: str, key: str) -> Iterator[TurnSince]:
-    """The turns between two questions, in order, each with what it left."""
-    began: list[tuple[str, int]] = []
-    for event in skim_with_inherited(folder, (ReviewAsked, ReviewAnswered, TurnStarted)):
-        match event:
-            case ReviewAnswered() if event.key == since:
-                began.clear()
-            case ReviewAsked() if event.key == key:
-                break
-            case TurnStarted():
-                began.append((event.role, event.turn))
-    wanted = set(began)
-    for turn in read_turns(folder, began):
-        if (turn["role"], turn["turn"]) in wanted:
-            left = TurnFolder.of(folder, turn["role"], turn["turn"])
-            files = files_of(left, turn)
-            handoff = read_object(left.path / "handoff.json")
-            words = one_line(folder.redact(str(turn["summary"] or turn.get("reason") or "")), 300)
-            yield TurnSince(turn["role"], turn["turn"], words, _chips(folder, handoff), files, Cost.of_turn(turn))
-
-
-def _chips(folder: RunFolder, handoff: Mapping[str, Any]) -> list[str]:
-    short = {name: each for name, each in handoff.items() if isinstance(each, bool | int | float | str)}
-    words = (
-        f"{name.replace('_', ' ')}: {json.dumps(each) if isinstance(each, bool) else each}"
-        for name, each in short.items()
-        if name != "summary" and len(str(each)) <= LONGEST_CHIP
-    )
-    return [one_line(folder.redact(each)) for each in words][:5]
-
-
 def _at_most(folder: RunFolder, record: Mapping[str, Any]) -> str:
     """The worst case of the whole run, by the definitions that it kept; empty if they cannot be read."""
     try:
@@ -242,7 +161,7 @@ def _field(question: Question, name: str, sent: Form) -> AnswerField:
 def _kind(schema: Mapping[str, Any]) -> str:
     if "enum" in schema or schema.get("type") == "boolean":
         return "choice"
-    if schema.get("type") == "array" and (schema.get("items") or {}).get("type") == "string":
+    if is_list_of_texts(schema):
         return "lines"
     return "json" if schema.get("type") in ("array", "object") else "text"
 
