@@ -35,17 +35,15 @@ from codex_multi_role.catalog.definition import (
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.prompts import fill
 from codex_multi_role.catalog.role_spec import (
-    Amount,
     ApprovalPolicy,
     AutoApprove,
-    Dollars,
     Name,
     PromptFlags,
     ReasoningEffort,
     RoleBehaviors,
+    RoleLimits,
     RoleSpec,
     Sandbox,
-    Seconds,
 )
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError
@@ -62,27 +60,6 @@ _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_pa
 
 
 BLANK = {"type": "string", "pattern": r"^\s*$"}
-
-
-class LimitsEntry(Definition):
-    """``limits`` as written; every key is optional."""
-
-    idle_seconds: Seconds | None = Field(
-        default=None, description="Longest silence, 120 by default, or 300 with `timeout_policy: planner`."
-    )
-    turn_seconds: Seconds | None = Field(
-        default=None, description="Longest turn, 900 by default, or 1800 with `timeout_policy: planner`."
-    )
-    max_turns: Amount | None = Field(
-        default=None, description="Most turns of the role in one run; unlimited by default."
-    )
-    max_tokens: Amount | None = Field(
-        default=None,
-        description="Most tokens of the role in one run, input and output; a running turn that exceeds them is ended.",
-    )
-    max_cost: Dollars | None = Field(
-        default=None, description="Most dollars of the role in one run; its model needs a price."
-    )
 
 
 class RoleSettings(Definition):
@@ -106,7 +83,7 @@ class RoleSettings(Definition):
         default=None, description="Overrides what follows from `prompt_flags`: when Codex asks for approval."
     )
     auto_approve: Nested[AutoApprove] = optional(AutoApprove(), "What is accepted if Codex asks to leave its sandbox.")
-    limits: Nested[LimitsEntry] = optional(LimitsEntry(), "Deadlines of a turn, and what the role may use in one run.")
+    limits: Nested[RoleLimits] = optional(RoleLimits(), "Deadlines of a turn, and what the role may use in one run.")
     protect: Takes[ProtectedGlobs, Texts] = optional(
         (), "Globs of files that it must leave as they are, such as `tests/**`."
     )

@@ -30,8 +30,7 @@ Amount = Annotated[int, Field(strict=True, ge=1), WHOLE_NUMBER]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
-_DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
-_DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
+_DEFAULT_LIMITS = {"default": {}, "planner": {"idle_seconds": 300.0, "turn_seconds": 1800.0}}
 TIMEOUT_POLICIES = frozenset(_DEFAULT_LIMITS)
 """The names with their own limits; any other name means ``default``, as in the original format."""
 WITHOUT_EFFECT = frozenset({"is_orchestrator", "can_request_clarification", "reports_to"})
@@ -102,16 +101,24 @@ class AutoApprove(Definition):
 
 
 class RoleLimits(Definition):
-    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in total.
+    """How long a turn may take, and how much all turns of a role in one run."""
 
-    ``max_turns``, ``max_tokens`` and ``max_cost`` (in dollars): what the role may use in one run.
-    """
-
-    idle_seconds: Seconds
-    turn_seconds: Seconds
-    max_turns: Amount | None = None
-    max_tokens: Amount | None = None
-    max_cost: Dollars | None = None
+    idle_seconds: Seconds = Field(
+        default=120.0, description="Longest silence; 300 by default with `timeout_policy: planner`."
+    )
+    turn_seconds: Seconds = Field(
+        default=900.0, description="Longest turn; 1800 by default with `timeout_policy: planner`."
+    )
+    max_turns: Amount | None = Field(
+        default=None, description="Most turns of the role in one run; unlimited by default."
+    )
+    max_tokens: Amount | None = Field(
+        default=None,
+        description="Most tokens of the role in one run, input and output; a running turn that exceeds them is ended.",
+    )
+    max_cost: Dollars | None = Field(
+        default=None, description="Most dollars of the role in one run; its model needs a price."
+    )
 
 
 def _sandbox_for(data: dict[str, Any]) -> Sandbox:
@@ -129,8 +136,7 @@ class RoleSpec(Definition):
     """One role, all texts resolved. Keys that are not given follow from ``prompt_flags`` and ``behaviors``.
 
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
-    without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s per turn, or 300 s and 1800 s with
-    ``timeout_policy: planner``; key by key. ``protect``: files it must not change. ``tools``: the controller's tools
+    without ``allow_tools`` or ``allow_read``. ``protect``: files it must not change. ``tools``: the controller's tools
     that its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and without the
     tool ``terminate``. ``project_instructions``: whether it gets the project's AGENTS.md, and the skills that Codex
     finds. ``optional``: the run continues if the role fails. ``source``: the file that defines the role.
@@ -167,7 +173,7 @@ class RoleSpec(Definition):
     def _fill_limits(cls, given: object, info: ValidationInfo) -> object:
         behaviors = info.data.get("behaviors")
         if isinstance(given, Mapping) and isinstance(behaviors, RoleBehaviors):
-            return _DEFAULT_LIMITS.get(behaviors.timeout_policy, _DEFAULT_LIMITS["default"]) | dict(given)
+            return {**_DEFAULT_LIMITS.get(behaviors.timeout_policy, {}), **given}
         return given
 
     @property

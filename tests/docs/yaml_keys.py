@@ -10,8 +10,8 @@ from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec, WorkspaceNeeds
 from codex_multi_role.catalog.mcp_servers import McpServer
 from codex_multi_role.catalog.prices import PRICES_FILE, ModelPrice, PricesFile
-from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
-from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
+from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings
+from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors, RoleLimits
 from codex_multi_role.catalog.step_spec import (
     AfterSeconds,
     AskStep,
@@ -240,7 +240,7 @@ def roles() -> str:
         *("### `prompt_flags`", keys(PromptFlags)),
         *("### `behaviors`", keys(RoleBehaviors)),
         *("### `auto_approve`", keys(AutoApprove)),
-        *("### `limits`", keys(LimitsEntry)),
+        *("### `limits`", keys(RoleLimits)),
         *("## MCP server keys", "A server has either a `command` or a `url`.", keys(McpServer)),
     )
 
