@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import methodcaller
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.places import Place, WrongKey
 from codex_multi_role.reading.schema_validation import require_valid
 
 Alternatives = Mapping[str, Collection[str]]
@@ -63,7 +63,7 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=yaml_key)
     alternatives: ClassVar[Alternatives] = {}
-    """The keys of which exactly one is given, each with those that belong to it; for the JSON Schema."""
+    """The keys of which exactly one is given, each with those that belong to it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -71,6 +71,30 @@ class Definition(BaseModel):
         if isinstance(data, Mapping):
             return {key: value for key, value in data.items() if value is not None or key not in cls.known_keys()}
         return data
+
+    @model_validator(mode="after")
+    def _check_alternatives(self) -> Self:
+        forms = self._forms() if self.alternatives else [""]
+        if len(forms) != 1:
+            raise WrongKey(f"give exactly one of {', '.join(self.alternatives)}", *forms[1:2])
+        for key in self._given():
+            owners = [form for form, own in self.alternatives.items() if key in own]
+            if owners and forms[0] not in (key, *owners):
+                raise WrongKey(f"{key} belongs to {' or '.join(owners)}", key)
+        return self
+
+    @property
+    def form(self) -> str:
+        """The one of its ``alternatives`` that it is."""
+        return self._forms()[0]
+
+    def _forms(self) -> list[str]:
+        """The alternatives that are given and do not belong to another one."""
+        given = [key for key in self.alternatives if key in self._given()]
+        return [key for key in given if not any(key in self.alternatives[other] for other in given)]
+
+    def _given(self) -> list[str]:
+        return [self.written_name(name) for name in type(self).model_fields if name in self.model_fields_set]
 
     @classmethod
     def known_keys(cls) -> set[str]:

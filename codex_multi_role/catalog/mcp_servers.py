@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints
 
 from codex_multi_role.catalog.definition import NUMBER, Alternatives, Definition, pattern_in_schema
 
@@ -17,8 +17,6 @@ MAX_SECONDS = 86_400.0
 
 _SERVER_NAME = r"[A-Za-z0-9_-]{1,64}"
 _VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_OF_COMMAND = ("args", "env", "env_vars", "cwd")
-_OF_URL = ("bearer_token_env_var",)
 
 
 def _check_server_name(name: str) -> str:
@@ -65,7 +63,10 @@ class McpServer(Definition):
     secret. ``tools``: the approval of single tools, by name.
     """
 
-    alternatives: ClassVar[Alternatives] = {"command": _OF_COMMAND, "url": _OF_URL}
+    alternatives: ClassVar[Alternatives] = {
+        "command": ("args", "env", "env_vars", "cwd"),
+        "url": ("bearer_token_env_var",),
+    }
 
     command: Annotated[Text, AfterValidator(_check_command)] | None = Field(
         default=None, description="The program to start: its name on PATH, or an absolute path."
@@ -94,15 +95,6 @@ class McpServer(Definition):
         default="auto", description="`auto` approves calls of tools that the server marks as read-only or harmless."
     )
     tools: dict[Text, McpApproval] = Field(default_factory=dict, description="Approval of single tools, by name.")
-
-    @model_validator(mode="after")
-    def _is_a_program_or_an_address(self) -> Self:
-        if (self.command is None) == (self.url is None):
-            raise ValueError("needs either command or url")
-        kind, foreign = ("url", _OF_COMMAND) if self.url else ("command", _OF_URL)
-        if wrong := [key for key in foreign if key in self.model_fields_set]:
-            raise ValueError(f"{', '.join(wrong)} cannot be used with {kind}")
-        return self
 
     @property
     def declines_calls(self) -> bool:

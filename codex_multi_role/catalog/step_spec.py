@@ -69,16 +69,13 @@ StateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]{0,39}$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 
-OF_END = ("exit", "reason", "suggest")
-
-
 class RouteSpec(Definition):
     """One entry of ``next``: leads ``to`` a step, or to the ``end`` of the run with that outcome.
 
     A command that people may type (``suggest``) uses nothing that a model wrote.
     """
 
-    alternatives: ClassVar[Alternatives] = {"to": (), "end": OF_END}
+    alternatives: ClassVar[Alternatives] = {"to": (), "end": ("exit", "reason", "suggest")}
 
     when: Text | None = Field(default=None, description="A condition; without one the entry is always taken.")
     to: str | None = Field(default=None, description="The step that follows.")
@@ -91,15 +88,6 @@ class RouteSpec(Definition):
         default=None,
         description="A helpful command: `fork RUN --from plan` (a template of `inputs`, `cycle` and `cycles`).",
     )
-
-    @model_validator(mode="after")
-    def _check_target(self) -> Self:
-        if (self.to is None) == (self.end is None):
-            raise WrongKey("give either to or end", *([] if self.end is None else ["end"]))
-        for key in OF_END:
-            if getattr(self, key) is not None and self.end is None:
-                raise WrongKey(f"{key} belongs to end", key)
-        return self
 
 
 class Retry(Definition):

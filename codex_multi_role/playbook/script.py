@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 import yaml
-from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, StrictBool
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Alternatives, Definition
 from codex_multi_role.errors import UsageError
@@ -35,31 +35,6 @@ TEMPLATE_NAMES = fields_named(each.name for each in fields(PlaybookAsk))
 GIVE_IT_AGAIN = "the answers came from a Python function, which is not recorded: resume the run with playbook=FUNCTION"
 
 
-class _OneOf(Definition):
-    """Requires exactly one key of ``alternatives``, and allows only the settings of that form besides it."""
-
-    @property
-    def form(self) -> str:
-        claimed: set[str] = set().union(*(self.alternatives[key] for key in self._keys() & self.alternatives.keys()))
-        given = (self._keys() & self.alternatives.keys()) - claimed
-        if len(given) != 1:
-            raise ValueError(
-                f"needs exactly one of {', '.join(self.alternatives)}; it has {', '.join(sorted(given)) or 'none'}"
-            )
-        return given.pop()
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        unexpected = self._keys() - {self.form, "repairs", "when", *self.alternatives[self.form]}
-        if unexpected:
-            raise ValueError(f"{', '.join(sorted(unexpected))}: not a setting of {self.form}")
-        return self
-
-    def _keys(self) -> set[str]:
-        fields = type(self).model_fields
-        return {fields[name].alias or name for name in self.model_fields_set}
-
-
 class Usage(Definition):
     """Tokens of one model request, absolute; negative ones simulate a fault that some providers have."""
 
@@ -67,7 +42,7 @@ class Usage(Definition):
     output_tokens: Annotated[int, WHOLE_NUMBER] = Field(description="Tokens of the answer.")
 
 
-class Fault(_OneOf):
+class Fault(Definition):
     """A simulated failure. ``code`` without ``status`` fails the stream, with it the HTTP request."""
 
     alternatives: ClassVar[Alternatives] = {
@@ -102,7 +77,7 @@ class Fault(_OneOf):
         return self.form in {"drop", "stall_seconds"}
 
 
-class ScriptedStep(_OneOf):
+class ScriptedStep(Definition):
     """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates."""
 
     alternatives: ClassVar[Alternatives] = {

@@ -65,7 +65,7 @@ IN_PYTHON: Calls = {
     'Step(): unknown key "as_"; did you mean "ask"?': (Step, {"ask": "a", "as_": "file"}),
     'Step(): next[0]: unknown key "too"; did you mean "to"?': (Step, {"ask": "a", "next": ({"too": "b"},)}),
     "Step(): give exactly one of ask, check, review, call": (Step, {"id": "a"}),
-    "Route(): give either to or end": (Route, {"to": "a", "end": "b"}),
+    "Route(): give exactly one of to, end": (Route, {"to": "a", "end": "b"}),
     "Flow(): steps: must not be empty": (Flow, {"steps": []}),
     'Flow(): steps[0]: retry.attempts: must be a whole number, not "3"': (
         Flow,

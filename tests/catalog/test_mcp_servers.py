@@ -23,10 +23,10 @@ def load(tmp_path: Path, role: Record, defaults: Record | None = None) -> RoleSp
 @pytest.mark.parametrize(
     ("server", "problem"),
     [
-        ({}, "docs: needs either command or url"),
-        ({**DOCS, "url": "http://x"}, "docs: needs either command or url"),
-        ({"url": "http://x", "args": ["a"], "cwd": "/"}, "docs: args, cwd cannot be used with url"),
-        ({**DOCS, "bearer_token_env_var": "A"}, "docs: bearer_token_env_var cannot be used with command"),
+        ({}, "docs: give exactly one of command, url"),
+        ({**DOCS, "url": "http://x"}, "docs: give exactly one of command, url"),
+        ({"url": "http://x", "args": ["a"], "cwd": "/"}, "docs: args belongs to command"),
+        ({**DOCS, "bearer_token_env_var": "A"}, "docs: bearer_token_env_var belongs to url"),
         ({"command": "./server"}, 'docs.command: "./server" must be a program on PATH or an absolute path'),
         ({**DOCS, "cwd": "servers"}, 'docs.cwd: "servers" must be an absolute path'),
         ({"url": "x.org"}, "docs.url: must start with http:// or https://"),

@@ -20,10 +20,13 @@ from tests.support.models import PLANNER, asked, body, user
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({}, "needs exactly one of json, text, call, patch, fault, choose, steps, attempts; it has none"),
-        ({"json": {}, "text": ""}, "it has json, text"),
-        ({"text": "a", "arguments": {}}, "arguments: not a setting of text"),
-        ({"steps": [{"text": "a"}], "delay_seconds": 1}, "delay_seconds: not a setting of steps"),
+        ({}, "give exactly one of json, text, call, patch, fault, choose, steps, attempts"),
+        ({"json": {}, "text": ""}, "give exactly one of"),
+        ({"text": "a", "arguments": {}}, "arguments belongs to call"),
+        (
+            {"steps": [{"text": "a"}], "delay_seconds": 1},
+            "delay_seconds belongs to json or text or call or patch or fault",
+        ),
         ({"steps": []}, "at least 1"),
         ({"attempts": [{"attempts": [{"text": "a"}]}]}, "attempts"),
         ({"text": "a", "deltas": -1}, "deltas"),
