@@ -40,6 +40,10 @@ MOST_AT_ONCE = 64
 """Maximum number of items of a fan-out that run at once."""
 
 
+FIGURES = ("turns", "continued", "seconds", "one_by_one", "records")
+"""The fields of an effort that add up."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """``turns`` without repairs and without those ``continued``, ``seconds`` of declared deadlines.
@@ -63,38 +67,19 @@ class Effort:
 
     def then(self, other: Effort) -> Effort:
         """This work, then the other on the same processes."""
-        return Effort(
-            self.turns + other.turns,
-            self.continued + other.continued,
-            self.seconds + other.seconds,
-            self.one_by_one + other.one_by_one,
-            self.records + other.records,
-            self.own | other.own,
-            self.fan_out | other.fan_out,
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in FIGURES}
+        return Effort(**sums, own=self.own | other.own, fan_out=self.fan_out | other.fan_out)
 
     def repeated(self, times: int) -> Effort:
         """This work ``times`` times in sequence."""
-        return replace(
-            self,
-            turns=self.turns * times,
-            continued=self.continued * times,
-            seconds=self.seconds * times,
-            one_by_one=self.one_by_one * times,
-            records=self.records * times,
-        )
+        return replace(self, **{name: getattr(self, name) * times for name in FIGURES})
 
     def fanned_out(self, items: int, at_once: int | None) -> Effort:
         """This work for each of ``items``, ``at_once`` in parallel; if that is None, each figure has its own worst."""
         width = max(1, min(items, MOST_AT_ONCE if at_once is None else at_once))
-        return Effort(
-            self.turns * items,
-            self.continued * items,
-            self.seconds * (items if at_once is None else math.ceil(items / width)),
-            self.one_by_one * items,
-            self.records * items,
-            fan_out=Counter({role: width * number for role, number in self.processes.items()}),
-        )
+        seconds = self.seconds * (items if at_once is None else math.ceil(items / width))
+        fan_out = Counter({role: width * number for role, number in self.processes.items()})
+        return replace(self.repeated(items), seconds=seconds, own=frozenset(), fan_out=fan_out)
 
 
 STEPS_PER_CHECK = 1
@@ -206,14 +191,8 @@ def _within(step: StepSpec, effort: Effort) -> Effort:
 
 def _either(efforts: Sequence[Effort]) -> Effort:
     """The most that any of them is, by figure."""
-    return Effort(
-        max(each.turns for each in efforts),
-        max(each.continued for each in efforts),
-        max(each.seconds for each in efforts),
-        max(each.one_by_one for each in efforts),
-        max(each.records for each in efforts),
-        frozenset().union(*(each.own for each in efforts)),
-    )
+    most = {name: max(getattr(each, name) for each in efforts) for name in FIGURES}
+    return Effort(**most, own=frozenset().union(*(each.own for each in efforts)))
 
 
 def _alone(seconds: float, records: int) -> Effort:
