@@ -1,7 +1,6 @@
 """What happens in a run, folded from its events alone: the one model that every view shows, live and afterwards.
 
-It prints nothing, reads no clock, and counts everything once. A new event needs one function here, registered for its
-class.
+It prints nothing, reads no clock, and counts everything once. A new event needs a case in `_apply`.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import singledispatch
 from pathlib import Path
 from sys import intern
 from typing import Any, Self
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words, kind_of
+from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words
 from codex_multi_role.presentation.pieces import (
     AT_WORK,
     ENDED_TASKS,
@@ -37,6 +35,7 @@ from codex_multi_role.presentation.pieces import (
 from codex_multi_role.presentation.wording import answer_in_words, one_line, plural, seconds_between
 from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
 from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.event_log import TYPES
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, IN_PROGRESS, RUN
 
@@ -101,9 +100,7 @@ class Course:
     def apply(self, event: RunEvent) -> None:
         """Fold one event into it."""
         self.began = self.began or event.at
-        handler = _apply.registry.get(kind_of(event))  # a call of `_apply` takes longer than most handlers
-        if handler is not None:
-            handler(event, self)
+        _apply(event, self)
         self.at = event.at or self.at
 
     def _inherit(self) -> None:
@@ -268,12 +265,40 @@ class Course:
         return {"run": self.run.states() if self.run.history else None, "items": items}
 
 
-@singledispatch
 def _apply(event: RunEvent, course: Course) -> None:
-    """What an event changes: the functions registered for its class; others change nothing."""
+    """What an event changes; nothing, if it is none of these."""
+    match event:
+        case events.TurnEvent():
+            _apply_of_turn(event, course)
+        case events.StateChanged():
+            _state_changed(event, course)
+        case events.StepStarted():
+            _step_started(event, course)
+        case events.StepEnded(step=step, visit=visit):
+            if piece := course.pieces.get(f"{step}.{visit}"):
+                piece.end(event.state, event.at, event.reason)
+                piece.bad = event.bad
+        case events.ReviewAsked(key=key, question=question):
+            _count_work(course, event.at)
+            course.questions[key] = question
+        case events.ReviewAnswered():
+            _review_answered(event, course)
+        case events.RunStarted():
+            _run_started(event, course)
+        case events.RunForked(message=message):
+            course.forked = message
+        case events.RunEnded():
+            _run_ended(event, course)
+        case events.Warning(message=message):
+            _keep(course, Note(event.at, one_line(message, 500), is_warning=True))
+        case events.AddedEvent():
+            if words := added_in_words(event):
+                _keep(course, Note(event.at, words, event.type.removeprefix(events.ADDED)))
+        case _:
+            _apply_of_roles(event, course)
+            _apply_of_tests(event, course)
 
 
-@_apply.register
 def _run_started(event: events.RunStarted, course: Course) -> None:
     course._end_open(course.at)
     course.started, course.ended = event, None
@@ -290,18 +315,23 @@ def _run_started(event: events.RunStarted, course: Course) -> None:
             role.state = STARTING
 
 
-@_apply.register
-def _processes_starting(event: events.ProcessesStarting, course: Course) -> None:
-    for role in map(course.role, event.roles):
-        role.state, role.is_awaited = STARTING, True
+def _apply_of_roles(event: RunEvent, course: Course) -> None:
+    match event:
+        case events.ProcessesStarting(roles=names):
+            for role in map(course.role, names):
+                role.state, role.is_awaited = STARTING, True
+        case events.RoleStarted(role=name):
+            course.role(name).state = READY
+        case events.RoleRestarted() | events.RoleSkipped():
+            role, is_skipped = course.role(event.role), isinstance(event, events.RoleSkipped)
+            role.state, role.working_since = SKIPPED_ROLE if is_skipped else STARTING, ""
+            role.last = event.reason if is_skipped else incident_in_words(event)
+            _note(course, event)
+        case events.RolesReloaded(roles=changed):
+            for name in changed.keys() & course.roles.keys():
+                course.roles[name].last = f"its file was changed: {', '.join(changed[name])}"
 
 
-@_apply.register
-def _role_started(event: events.RoleStarted, course: Course) -> None:
-    course.role(event.role).state = READY
-
-
-@_apply.register
 def _step_started(event: events.StepStarted, course: Course) -> None:
     key = f"{event.step}.{event.visit}"
     if key not in course.pieces:  # a resumed run reports its current visit again
@@ -311,7 +341,7 @@ def _step_started(event: events.StepStarted, course: Course) -> None:
         piece.move(IN_PROGRESS, event.at)
     if not piece.is_called:
         course.steps[event.step] = max(course.steps.get(event.step, 0), event.visit)
-        _enter_cycle(course, event.cycle)
+        course.cycle = event.cycle or course.cycle  # a called flow has its own
 
 
 def _open_visit(course: Course, event: events.StepStarted, key: str) -> None:
@@ -324,19 +354,6 @@ def _open_visit(course: Course, event: events.StepStarted, key: str) -> None:
     above.parts.append(course.pieces[key])
 
 
-@_apply.register
-def _step_ended(event: events.StepEnded, course: Course) -> None:
-    if piece := course.pieces.get(f"{event.step}.{event.visit}"):
-        piece.end(event.state, event.at, event.reason)
-        piece.bad = event.bad
-
-
-def _enter_cycle(course: Course, cycle: int) -> None:
-    """``cycle``: that of the run's own flow; a called flow has its own."""
-    course.cycle = cycle or course.cycle
-
-
-@_apply.register
 def _state_changed(event: events.StateChanged, course: Course) -> None:
     piece = course.pieces.get(event.unit)
     if piece is None:
@@ -346,11 +363,39 @@ def _state_changed(event: events.StateChanged, course: Course) -> None:
     piece.move(event.state, event.at, event.reason)
 
 
-@_apply.register
+def _apply_of_turn(event: events.TurnEvent, course: Course) -> None:
+    match event:
+        case events.RoleActivity(activity=activity):
+            role, words = course.role(event.role), ACTIVITIES.get(activity)
+            if words is None or role.last in ACTIVITIES.values():  # a message does not replace the latest tool
+                role.last = words or activity
+        case events.UsageCounted():
+            _count_usage(course, _turn_of(course, event), event)
+        case events.ToolCalled(tool=tool, success=success):
+            course.role(event.role).last = f"tool {tool}{'' if success else ' failed'}"
+        case events.TurnStarted():
+            _turn_started(event, course)
+        case events.TurnEnded():
+            _turn_ended(event, course)
+        case events.Approval(decision=decision, detail=detail):
+            course.role(event.role).last = f"{decision}: {detail}"
+        case events.ReplyRepaired():
+            course.role(event.role).last = "a damaged answer was repaired without asking again"
+        case events.FilesApplied():
+            _files_applied(event, course)
+        case events.DoneIgnored(reason=reason):
+            course.role(event.role).last = incident_in_words(event)
+            if reason and (turn := course.turns.get((event.role, event.turn))):
+                turn.ignored = incident_in_words(event)
+            _note(course, event)
+        case events.ProtectedRestored():
+            _note(course, event)
+
+
 def _turn_started(event: events.TurnStarted, course: Course) -> None:
     piece = course.piece_of(event.unit)
     if not piece.is_called:
-        _enter_cycle(course, event.cycle)
+        course.cycle = event.cycle or course.cycle
     course.work.turns += 1
     role = course.role(event.role)
     role.turn, role.working_since, role.last = event.turn, event.at, THINKING
@@ -369,26 +414,6 @@ def _count_work(course: Course, at: str, worked: float | None = None) -> None:
     course.work.seconds, course.work.at = course.worked_until(at) if worked is None else worked, at
 
 
-@_apply.register
-def _role_activity(event: events.RoleActivity, course: Course) -> None:
-    role = course.role(event.role)
-    words = ACTIVITIES.get(event.activity)
-    if words is None or role.last in ACTIVITIES.values():  # a message does not replace the latest tool or command
-        role.last = words or event.activity
-
-
-@_apply.register
-def _acted(event: events.Approval | events.ToolCalled | events.ReplyRepaired, course: Course) -> None:
-    match event:
-        case events.Approval(decision=decision, detail=detail):
-            course.role(event.role).last = f"{decision}: {detail}"
-        case events.ToolCalled(tool=tool, success=success):
-            course.role(event.role).last = f"tool {tool}{'' if success else ' failed'}"
-        case _:
-            course.role(event.role).last = "a damaged answer was repaired without asking again"
-
-
-@_apply.register
 def _turn_ended(event: events.TurnEnded, course: Course) -> None:
     role, turn = course.role(event.role), _turn_of(course, event)
     role.state, role.working_since, role.task = event.status, "", ""
@@ -420,11 +445,6 @@ def _begin(course: Course, turn: ReportedTurn, piece: WorkPiece) -> ReportedTurn
     return turn
 
 
-@_apply.register
-def _usage_counted(event: events.UsageCounted, course: Course) -> None:
-    _count_usage(course, _turn_of(course, event), event)
-
-
 def _count_usage(course: Course, turn: ReportedTurn, now: events.UsageCounted | events.TurnEnded) -> None:
     """Count what the turn has used instead of what was counted of it before."""
     cost = Cost.of(now.cost) - (Cost.of(turn.cost) if turn.is_counted else Cost())
@@ -439,7 +459,6 @@ def _count_usage(course: Course, turn: ReportedTurn, now: events.UsageCounted | 
     course.step_costs[step] = course.step_costs.get(step, Cost()) + cost
 
 
-@_apply.register
 def _files_applied(event: events.FilesApplied, course: Course) -> None:
     course.files.written += event.written
     course.files.skipped += event.skipped
@@ -449,21 +468,21 @@ def _files_applied(event: events.FilesApplied, course: Course) -> None:
         turn.written += event.written
 
 
-@_apply.register
-def _tests_started(event: events.TestsStarted, course: Course) -> None:
-    tests = TestRun(event.number, intern(event.role), event.turn, event.at, {"status": RUNNING})
-    course.tests[event.number] = tests
-    turn = course.turns.get((event.role, event.turn))
-    owner = turn if turn is not None else course.piece_of(event.unit)
-    owner.tests = (*owner.tests, tests)
-
-
-@_apply.register
-def _tests_ended(event: events.TestsEnded, course: Course) -> None:
-    if event.number not in course.tests:
-        course.tests[event.number] = TestRun(event.number, "", 0, event.at, {})
-    tests = course.tests[event.number]
-    tests.ended, tests.told = event.at, _compact(event)
+def _apply_of_tests(event: RunEvent, course: Course) -> None:
+    match event:
+        case events.TestsStarted():
+            tests = TestRun(event.number, intern(event.role), event.turn, event.at, {"status": RUNNING})
+            course.tests[event.number] = tests
+            turn = course.turns.get((event.role, event.turn))
+            owner = turn if turn is not None else course.piece_of(event.unit)
+            owner.tests = (*owner.tests, tests)
+        case events.TestsEnded(number=number):
+            tests = course.tests.setdefault(number, TestRun(number, "", 0, event.at, {}))
+            tests.ended, tests.told = event.at, _compact(event)
+        case events.BaselineStarted(in_copy=False, last_seconds=seconds):
+            course.baseline = events.BaselineMeasured(RUNNING, 0, 0, 0, 0, seconds, at=event.at)
+        case events.BaselineMeasured(in_copy=False):
+            course.baseline = event
 
 
 def _compact(event: events.TestsEnded) -> dict[str, Any]:
@@ -472,55 +491,9 @@ def _compact(event: events.TestsEnded) -> dict[str, Any]:
     return {intern(name): intern(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
-@_apply.register
-def _baseline_started(event: events.BaselineStarted, course: Course) -> None:
-    if not event.in_copy:
-        seconds = event.last_seconds
-        course.baseline = events.BaselineMeasured(
-            RUNNING, passed=0, failed=0, errors=0, skipped=0, seconds=seconds, at=event.at
-        )
-
-
-@_apply.register
-def _baseline_measured(event: events.BaselineMeasured, course: Course) -> None:
-    if not event.in_copy:
-        course.baseline = event
-
-
-@_apply.register
-def _done_ignored(event: events.DoneIgnored, course: Course) -> None:
-    course.role(event.role).last = incident_in_words(event)
-    if event.reason and (turn := course.turns.get((event.role, event.turn))):
-        turn.ignored = incident_in_words(event)
-    _note(course, event)
-
-
-@_apply.register
-def _role_lost(event: events.RoleRestarted | events.RoleSkipped, course: Course) -> None:
-    role, is_skipped = course.role(event.role), isinstance(event, events.RoleSkipped)
-    role.state, role.working_since = SKIPPED_ROLE if is_skipped else STARTING, ""
-    role.last = event.reason if is_skipped else incident_in_words(event)
-    _note(course, event)
-
-
-@_apply.register
-def _warned(event: events.Warning | events.ProtectedRestored, course: Course) -> None:
-    _note(course, event)
-
-
-@_apply.register
-def _added(event: events.AddedEvent, course: Course) -> None:
-    if words := added_in_words(event):
-        _keep(course, Note(event.at, words, event.type.removeprefix(events.ADDED)))
-
-
-def _note(course: Course, event: events.Warning | Incident) -> None:
-    if isinstance(event, events.Warning):
-        words = event.message
-    else:
-        words = f"{event.role or 'before tests'}: {incident_in_words(event)}"
-    is_warning = isinstance(event, events.Warning | events.ProtectedRestored)
-    _keep(course, Note(event.at, one_line(words, 500), is_warning=is_warning))
+def _note(course: Course, event: Incident) -> None:
+    words = one_line(f"{event.role or 'before tests'}: {incident_in_words(event)}", 500)
+    _keep(course, Note(event.at, words, is_warning=isinstance(event, events.ProtectedRestored)))
 
 
 def _keep(course: Course, note: Note) -> None:
@@ -530,20 +503,6 @@ def _keep(course: Course, note: Note) -> None:
         course.notes_left_out += 1
 
 
-@_apply.register
-def _roles_reloaded(event: events.RolesReloaded, course: Course) -> None:
-    for name, keys in event.roles.items():
-        if name in course.roles:
-            course.roles[name].last = f"its file was changed: {', '.join(keys)}"
-
-
-@_apply.register
-def _review_asked(event: events.ReviewAsked, course: Course) -> None:
-    _count_work(course, event.at)
-    course.questions[event.key] = event.question
-
-
-@_apply.register
 def _review_answered(event: events.ReviewAnswered, course: Course) -> None:
     _count_work(course, event.at)
     course.questions.pop(event.key, None)
@@ -552,12 +511,6 @@ def _review_answered(event: events.ReviewAnswered, course: Course) -> None:
         piece.said = ": ".join(filter(None, (f"{chosen} by {event.by}", event.comment)))
 
 
-@_apply.register
-def _run_forked(event: events.RunForked, course: Course) -> None:
-    course.forked = event.message
-
-
-@_apply.register
 def _run_ended(event: events.RunEnded, course: Course) -> None:
     course.ended = event
     if course.baseline is not None and course.baseline.status == RUNNING:
@@ -579,5 +532,6 @@ def _stop_working(role: RoleNow) -> None:
 
 
 WITHIN_TURNS = {events.RoleActivity, events.UsageCounted, events.Approval, events.ToolCalled}
-LASTING_EVENTS = frozenset(_apply.registry) - {object, *WITHIN_TURNS}
+WITHIN_TURNS |= {events.McpCallEnded, events.CommandEnded}
+LASTING_EVENTS = frozenset({*TYPES.values(), events.AddedEvent}) - WITHIN_TURNS
 """The events that change more than what a role does, and has used, within its turn."""

@@ -10,7 +10,7 @@ from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
 from codex_multi_role.presentation.wording import cost_in_words, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.registry import Registry
-from codex_multi_role.run_folder import Questions, RunEvent, RunFolder, events
+from codex_multi_role.run_folder import Questions, RunFolder, events
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import PROGRAM, SHARED
 from codex_multi_role.run_folder.typed_answers import example
@@ -146,11 +146,6 @@ def cost_of_totals(totals: Mapping[str, Any]) -> str:
     cost = Cost.of_totals(totals)
     which = f": {plural(cost.unpriced_turns, 'turn')} without a price" if cost.unpriced_turns else ""
     return cost_in_words(cost) + which
-
-
-def kind_of(event: RunEvent) -> type[RunEvent]:
-    """The class that viewers know: one for all events of extensions."""
-    return events.AddedEvent if isinstance(event, events.AddedEvent) else type(event)
 
 
 def added_in_words(event: events.AddedEvent) -> str:
