@@ -34,6 +34,9 @@ class TurnObserver(Protocol):
     ) -> Json:
         """The result of the check ``name``: that of ``carry_out``, or an equal one; ``stay``: that of the check."""
 
+    def hidden_files(self, run: RunResources) -> str:
+        """A digest of what no snapshot has, before tests run beside turns; empty if the observer does not need it."""
+
 
 class AttemptObserver(Protocol):
     """Observes one attempt at a turn. All moments come in this order."""

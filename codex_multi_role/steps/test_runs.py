@@ -34,7 +34,6 @@ from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.workspace import PathRefused
-from codex_multi_role.workspace.hidden_files import hidden_files
 from codex_multi_role.workspace.trees import paths_of, text_of
 
 if TYPE_CHECKING:
@@ -169,8 +168,9 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     last = 0.0 if in_copy else last_seconds(run.services.folder)
     run.services.events.publish(BaselineStarted(in_copy=in_copy, last_seconds=last))
     context = context_of(run, baseline.folder, _own_command(run))
-    hidden = partial(hidden_files, run.snapshots, run.workspace)
-    result = checked(run, baseline.folder, partial(_tests, run, context, hidden), (), "")
+    observers = run.services.observers(run)
+    tests = partial(_tests, run, context, lambda: "".join(each.hidden_files(run) for each in observers))
+    result = checked(run, baseline.folder, tests, (), "")
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
     event = BaselineMeasured(problem=baseline.problem, in_copy=in_copy, left_by=left_by, **_figures(result))
     run.services.events.publish(event)

@@ -122,8 +122,8 @@ class Snapshots:
     def testing(self, is_shared: Callable[[], bool], hidden: Callable[[], str] = str) -> Iterator[str]:
         """While the block runs, tests do; yields the snapshot before. Later ones lack what changed only then.
 
-        ``is_shared``: whether others may have written meanwhile, so that all of it counts. ``hidden``: what
-        `hidden_files` says before, to be said until the tests have ended.
+        ``is_shared``: whether others may have written meanwhile, so that all of it counts. ``hidden``: a
+        digest of what no snapshot has, before; it is `hidden` until the tests have ended.
         """
         with self.hiding:
             with self._lock:

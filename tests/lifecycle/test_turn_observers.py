@@ -37,6 +37,9 @@ class watch:
             recorded=recorded,
         )
 
+    def hidden_files(self, run):
+        return ""
+
     def check(self, run, folder, name, options, carry_out, stay):
         return {**carry_out(), "path": f"what {name} wrote"}
 """

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.replays.reuse.contents import MAX_FILES
 from codex_multi_role.extensions.replays.reuse.hidden_changes import are_same_hidden_files, hidden_state
+from codex_multi_role.extensions.replays.reuse.hidden_files import TOO_MUCH, hidden_files
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.contents import MAX_FILES
-from codex_multi_role.workspace.hidden_files import TOO_MUCH, hidden_files
 
 pytestmark = pytest.mark.real
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from codex_multi_role.extensions.replays.reuse.contents import CACHES, ENVIRONMENTS
+from codex_multi_role.extensions.replays.reuse.hidden_files import REPOSITORY
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.contents import CACHES, ENVIRONMENTS
-from codex_multi_role.workspace.hidden_files import REPOSITORY
 
 WITHOUT_EFFECT = (*CACHES, ".cache", "*.py[co]", ".git")
 """What commands rewrite all the time, without an effect on others."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.replays.reuse.attempt_basis import AttemptBasis
+from codex_multi_role.extensions.replays.reuse.hidden_files import hidden_files
 from codex_multi_role.extensions.replays.reuse.turn_inputs import (
     RoleInputs,
     RoleInputsReader,
@@ -111,6 +112,10 @@ class Reuse:
     def note(self, thread_id: str, turn_id: str, folder: TurnFolder) -> None:
         """Note that the conversation now also remembers this turn."""
         self._latest_turns[thread_id] = turn_id or str(folder.path)
+
+    def hidden_files(self, run: RunResources) -> str:
+        """As turns see them until the tests have ended."""
+        return hidden_files(run.snapshots, run.workspace)
 
     def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
         """The turn as an earlier run has it, with its changes made in the workspace; None if it must be asked.

@@ -19,11 +19,11 @@ from codex_multi_role.checks.tools import find_tool, tool_code
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home, unread_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
+from codex_multi_role.extensions.replays.reuse.contents import ContentDigest, TooMuchToCompare
 from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputs, digest
 from codex_multi_role.host.user_cache import expanded, home_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.version import __version__
-from codex_multi_role.workspace.contents import ContentDigest, TooMuchToCompare
 
 SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
 MACHINE_SKILLS = Path("/etc/codex/skills")

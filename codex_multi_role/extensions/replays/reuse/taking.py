@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierTurn
 from codex_multi_role.extensions.replays.reuse.hidden_changes import are_same_hidden_files
+from codex_multi_role.extensions.replays.reuse.hidden_files import hidden_files
 from codex_multi_role.extensions.replays.reuse.turn_inputs import position_of
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
@@ -19,7 +20,6 @@ from codex_multi_role.steps.known_instructions import INSTRUCTIONS
 from codex_multi_role.steps.recovery import cut_short, first_state
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_record import INVALID, TurnPrompt, TurnResult
-from codex_multi_role.workspace.hidden_files import hidden_files
 
 KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.json", "tool_calls.jsonl")
 """What a turn's folder has besides its prompt, handoff, changes and ``turn.json``."""

@@ -21,11 +21,11 @@ from codex_multi_role.codex.approvals import USER_INPUT
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
 from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
 from codex_multi_role.extensions.replays.reuse.hidden_changes import hidden_state
+from codex_multi_role.extensions.replays.reuse.hidden_files import TOO_MUCH, hidden_files
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.resources import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.hidden_files import TOO_MUCH, hidden_files
 
 TALK = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "contextCompaction"})
 """Items of a turn that depend on its conversation alone."""

@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.workspace.contents import ContentDigest, TooMuchToCompare
+from codex_multi_role.extensions.replays.reuse.contents import ContentDigest, TooMuchToCompare
 from codex_multi_role.workspace.git import UserGit
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import top_around
