@@ -82,17 +82,16 @@ def measure_existing(context: CheckContext) -> ExistingTestsResult:
 
 def _measured(context: CheckContext, files: Sequence[str]) -> dict[str, ExistingCoverage]:
     found = json.loads(read_report(context.folder / "coverage.json", "coverage report"))["files"]
-    return {name: _of(found[name]) for name in files if name in found}
-
-
-def _of(file: Mapping[str, Any]) -> ExistingCoverage:
-    summary = file["summary"]
-    return ExistingCoverage(
-        coverage=round(float(summary["percent_covered"]), 2),
-        places=summary["num_statements"] + summary.get("num_branches", 0),
-        lines=file["missing_lines"],
-        branches=[branch_text(*each) for each in file.get("missing_branches", [])],
-    )
+    return {
+        name: ExistingCoverage(
+            coverage=round(float(file["summary"]["percent_covered"]), 2),
+            places=file["summary"]["num_statements"] + file["summary"].get("num_branches", 0),
+            lines=file["missing_lines"],
+            branches=[branch_text(*each) for each in file.get("missing_branches", [])],
+        )
+        for name in files
+        if (file := found.get(name))
+    }
 
 
 def together(existing: Mapping[str, Any], file: str, measured: Json) -> Json:

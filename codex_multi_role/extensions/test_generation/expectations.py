@@ -101,11 +101,7 @@ def planned(item: Json) -> PlannedCheck:
     (checks,) = checks_in(item["test"]).values() or ([],)
     name = str(expect.get("is", "")).lower()
     value = expect.get("equals", expect.get("raises", expect.get("close", name)))
-    return PlannedCheck(
-        item,
-        checks[-1] if checks else None,
-        {"True": True, "False": False, "None": None}.get(IDENTITIES.get(name, ""), value),
-    )
+    return PlannedCheck(item, checks[-1] if checks else None, IDENTITIES.get(name, value))
 
 
 def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json], target: str) -> Iterator[Json]:
@@ -132,13 +128,10 @@ def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json]
             is_kept = any(check == each if is_strict else _is_similar(check, each) for each in own)
             closer = (_is_closer(each, check, checks, item, is_strict) for each in every for item in items)
             if (said or not best.crashed) and not is_kept and not any(closer):
-                item = next(iter([*said, *(each for each in items if each.is_same_case(check))]), None)
-                told = (
-                    {"id": item.item["id"], "expected": item.item["expected"]}
-                    if item
-                    else {"id": None, "expected": None}
-                )
-                yield {"test": test, "assertion": check.text, **told}
+                same = [each for each in items if each.is_same_case(check)]
+                item = next((each.item for each in [*said, *same]), {})
+                known = {name: item.get(name) for name in ("id", "expected")}
+                yield {"test": test, "assertion": check.text, **known}
                 break
 
 
@@ -186,11 +179,11 @@ def contrary(source: str, plan: Sequence[Json]) -> dict[str, str]:
 
 def _using(source: str, item: Json) -> list[str]:
     """The tests with one of the names that the item calls."""
-    return [each.name for each in functions_in(source) if {*item["called"]} & _words(each.node)]
+    return [each.name for each in functions_in(source) if {*item["called"]} & _words(_text(each.node))]
 
 
-def _words(node: ast.AST) -> set[str]:
-    return {*re.findall(r"\w+", _text(node))}
+def _words(text: str) -> set[str]:
+    return {*re.findall(r"\w+", text)}
 
 
 def _failed_by_itself(message: str, target: str) -> bool:
@@ -218,12 +211,8 @@ def _is_closer(
         return False
     if not is_strict:
         return now.guards == before.guards and item.is_in(now) and item.is_in(before)
-    is_one_function = bool({*item.item["called"]} & _names(before)) and now.context == before.context
-    return is_one_function and item.is_same_case(now)
-
-
-def _names(check: Expectation) -> set[str]:
-    return {*re.findall(r"\w+", " ".join(check.subject))}
+    is_one_function = bool({*item.item["called"]} & _words(" ".join(before.subject)))
+    return is_one_function and now.context == before.context and item.is_same_case(now)
 
 
 def _is_near(node: ast.expr, value: object, within: float) -> bool:
@@ -272,9 +261,8 @@ def _rows(decorator: ast.expr, values: Values) -> list[Values]:
     if not isinstance(decorator, ast.Call) or name_of(decorator) != "parametrize" or len(decorator.args) < 2:
         return []
     names, rows = literal(decorator.args[0]), getattr(_resolved(decorator.args[1], values), "elts", [])
-    targets = [
-        ast.Name(name.strip()) for each in names for name in (each.split(",") if isinstance(each, str) else each)
-    ]
+    parts = (name for each in names for name in (each.split(",") if isinstance(each, str) else each))
+    targets = [ast.Name(name.strip()) for name in parts]
     target = targets[0] if len(targets) == 1 else ast.Tuple([*targets])
     return [_bound(target, row) for row in rows[:MAX_CALLS] if not DISABLING.search(_text(row))]
 

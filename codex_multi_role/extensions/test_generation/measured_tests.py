@@ -91,13 +91,12 @@ class Bench:
         matrix = judge.matrix(self.mutants, self.until, self.concurrency)
         if matrix.left:
             return SuiteMeasurement(f"{len(matrix.left)} of {len(self.mutants)} mutants were not judged", True)
-        kills = _by_unit(matrix.by_test(judge.tests))
+        kills: dict[str, frozenset[str]] = {}
+        for name, killed in matrix.by_test(judge.tests).items():
+            unit = name.partition("[")[0]
+            kills[unit] = kills.get(unit, frozenset()).union(killed)
         reached = {test: outcome.reached.get(test, NOTHING) for test in units(undisturbed.last.cases or {})}
         return SuiteMeasurement("", False, outcome.measured.percent, reached, kills, matrix)
-
-    def described(self, ids: Collection[str]) -> list[dict[str, object]]:
-        """The mutants with these ``ids``, as JSON."""
-        return [mutant.as_json() for mutant in self.mutants if mutant.id in ids]
 
     def _folder(self) -> Path:
         return Path(mkdtemp(prefix="measure", dir=self.scratch))
@@ -105,18 +104,7 @@ class Bench:
 
 def units(names: Iterable[str]) -> list[str]:
     """The test functions behind ``names``, several of which may be parameters of one."""
-    return list(dict.fromkeys(map(_unit, names)))
-
-
-def _unit(name: str) -> str:
-    return name.partition("[")[0]
-
-
-def _by_unit(kills: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
-    units: dict[str, frozenset[str]] = {}
-    for name, killed in kills.items():
-        units[_unit(name)] = units.get(_unit(name), frozenset()).union(killed)
-    return units
+    return list(dict.fromkeys(name.partition("[")[0] for name in names))
 
 
 def smallest_cover(reaches: Mapping[str, frozenset[Hashable]]) -> list[str]:

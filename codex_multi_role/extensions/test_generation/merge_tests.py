@@ -21,7 +21,7 @@ from codex_multi_role.extensions.measuring.python_targets import named_path, not
 from codex_multi_role.extensions.measuring.suite import END_SECONDS, own_and
 from codex_multi_role.extensions.test_generation.expectations import asserting, tests_asserting
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
-from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed
+from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, MutantOptions, is_installed
 from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN
 from codex_multi_role.extensions.test_generation.removed_tests import without
 from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, rows_in
@@ -30,31 +30,26 @@ from codex_multi_role.workspace import PathRefused, write_inside
 
 WRITTEN = "written.json"
 """The artifact that lists the files to write, saved before any is written."""
+STOPPED = ("could not run", "timed out")
 
 
 class CandidateTests(CheckOptions):
     code: str
 
 
-class MergeTestsOptions(CheckOptions):
+class MergeTestsOptions(MutantOptions):
     """``target`` is tested. The merged tests go to ``tests``, by default to ``tests/test_<target>.py``.
 
     A second module goes beside it as ``…__2.py``, and so on; a name in use is skipped. ``others`` are modules that run
-    beside each candidate's tests, ``plan`` has items that say what is expected. ``max_mutants``, ``seed``, ``mutants``
-    and ``concurrency`` are those of the check ``mutation``; ``runs`` is how often the tests run to find flaky ones.
+    beside each candidate's tests, ``plan`` has items that say what is expected. ``runs`` is how often the tests run to
+    find flaky ones.
     """
 
-    target: str = Field(min_length=1, description="a Python file of the workspace")
     candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}")
     others: list[TestFile] = Field(default=[], description="a list of {path, content}")
     plan: list[Json] = Field(default=[], description="the plan's items")
     tests: str = Field(default="", description="a Python file of the workspace")
-    max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
-    seed: int = Field(default=0, description="a whole number")
-    mutants: list[str] | None = Field(default=None, description="ids of mutants from an earlier result")
     runs: int = Field(default=3, ge=1, le=10, description="a number from 1 to 10")
-    concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
-    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
 
 
 class DroppedTest(ResultPart):
@@ -138,8 +133,8 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
             raise ValueError(problem)
         files = _files(context, options)
         file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
-        chosen = file.sample(options.max_mutants, options.seed) if options.mutants is None else None
-        mutants = chosen if chosen is not None else file.named(options.mutants or [])
+        names = options.mutants
+        mutants = file.sample(options.max_mutants, options.seed) if names is None else file.named(names)
     except (ValueError, IsADirectoryError) as error:
         return _nothing("could not run", str(error))
     with scratch_folder(context.workspace) as scratch:
@@ -162,13 +157,13 @@ def _chosen(
 ) -> dict[str, object]:
     undisturbed = bench.repeat(files, options.runs)
     if undisturbed.problem:
-        return _nothing("timed out" if undisturbed.timed_out else "could not run", undisturbed.problem)
+        return _nothing(STOPPED[undisturbed.timed_out], undisturbed.problem)
     failing = units(undisturbed.bad)
     dropped = dict.fromkeys(undisturbed.bad, "it fails") | dict.fromkeys(undisturbed.flaky, "its outcome changes")
     clean = _without(files, dropped)
     combined = bench.measure(clean)
     if combined.problem:
-        return _nothing("timed out" if combined.timed_out else "could not run", combined.problem)
+        return _nothing(STOPPED[combined.timed_out], combined.problem)
     kept, final, reason = _fewest(context, options, bench, clean, combined)
     redundant = {test: "other tests cover and kill the same" for test in combined.reaches if test not in kept}
     planned = _as_planned(files, clean, failing, options.plan)
@@ -189,7 +184,7 @@ def _chosen(
         ],
         "merged": final.part(final.reached),
         **final.as_json(),
-        "survivors": bench.described(final.matrix.survived),
+        "survivors": [each.as_json() for each in bench.mutants if each.id in final.matrix.survived],
     }
 
 
@@ -198,7 +193,8 @@ def _fewest(
 ) -> tuple[list[str], SuiteMeasurement, str]:
     """The tests to keep, their measurement in their final place, and why they are not fewer."""
     kept = smallest_cover(combined.reaches) or list(combined.reaches)
-    kept += [test for test in _first_of_items(clean, combined.reaches, options.plan, kept) if test not in kept]
+    stating = (tests_asserting(clean, combined.reaches, item) for item in options.plan)
+    kept += dict.fromkeys([own[0] for own in stating if own and not {*own} & {*kept}])
     redundant = [test for test in combined.reaches if test not in kept]
     final = bench.measure(_placed(context, options, _without(clean, redundant), kept))
     if not final.problem and combined.is_kept_by(final):
@@ -207,22 +203,11 @@ def _fewest(
     return list(combined.reaches), combined, f"nothing more is removed: {problem}"
 
 
-def _first_of_items(clean: Texts, tests: Collection[str], plan: Sequence[Json], kept: Collection[str]) -> list[str]:
-    """The first test of each plan item that has none in ``kept``."""
-    first = []
-    for item in plan:
-        own = tests_asserting(clean, tests, item)
-        first += own[:1] if not set(own) & set(kept) else []
-    return first
-
-
 def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Json]) -> list[str]:
     """The failing tests that expect what the plan says of an item that cannot be evaluated, if no passing test does."""
-    planned = []
-    for item in (each for each in plan if each["verdict"] == UNKNOWN):
-        if not any(asserting(text, item) for text in clean.values()):
-            planned += tests_asserting(files, failing, item)
-    return list(dict.fromkeys(planned))
+    unknown = (each for each in plan if each["verdict"] == UNKNOWN)
+    wanted = [each for each in unknown if not any(asserting(text, each) for text in clean.values())]
+    return list(dict.fromkeys(test for item in wanted for test in tests_asserting(files, failing, item)))
 
 
 def _placed(context: CheckContext, options: MergeTestsOptions, texts: Texts, wanted: Collection[str]) -> dict[str, str]:

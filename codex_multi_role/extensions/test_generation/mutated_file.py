@@ -81,10 +81,12 @@ class MutatedFile:
 
     def _found(self) -> Iterator[MutationSite]:
         numbers: dict[int, int] = defaultdict(int)
-        for statement, old, operator, new in _changes(self._module):
-            line = self._positions[old].start.line
-            numbers[line] += 1
-            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), operator, old, new)
+        for statement, old in _nodes(self._module, self._module, inside_function=False):
+            for kind, name, operator in MUTATION_OPERATORS:
+                for new in operator(old) if isinstance(old, kind) else ():
+                    line = self._positions[old].start.line
+                    numbers[line] += 1
+                    yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), name, old, new)
 
     def _lines(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
         """All lines of a simple statement; of one with a body, those down to the end of ``node``, in its head."""
@@ -126,15 +128,6 @@ class MutatedFile:
         """Where it starts and ends in the text, in characters."""
         start, end = (self._starts[each.line - 1] + each.column for each in (place.start, place.end))
         return start, end
-
-
-def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, libcst.CSTNode, str, libcst.CSTNode]]:
-    """The statement around each change, the node to replace, the operator's name and the new node."""
-    for statement, node in _nodes(module, module, inside_function=False):
-        for kind, name, operator in MUTATION_OPERATORS:
-            if isinstance(node, kind):
-                for new in operator(node):
-                    yield statement, node, name, new
 
 
 def _nodes(

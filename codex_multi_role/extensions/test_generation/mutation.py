@@ -6,26 +6,23 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
+from codex_multi_role.checks import CheckContext, CheckResult, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.extensions.measuring.suite import END_SECONDS, Suite, own_and, repeat
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge, KillMatrix
-from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, is_installed
-
-if TYPE_CHECKING:
-    from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
+from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, MutantOptions, is_installed
 
 MAX_SURVIVORS = 100
 Status = Literal["ok", "no mutants", "timed out", "could not run"]
 
 
-class MutationOptions(CheckOptions):
+class MutationOptions(MutantOptions):
     """``target``, a file, is changed, and ``tests``, files or folders, judge it; all relative to the workspace.
 
     ``copy``: the copy of the workspace to judge in instead, made by a step with ``isolate``. Of more than
@@ -34,15 +31,9 @@ class MutationOptions(CheckOptions):
     may stop at the first that notices a mutant, which is faster.
     """
 
-    target: str = Field(min_length=1, description="a Python file of the workspace")
     tests: Paths = Field(default=["tests"], description="a Python file or folder of the workspace, or a list of them")
-    max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
-    seed: int = Field(default=0, description="a whole number")
-    mutants: list[str] | None = Field(default=None, description="ids of mutants from an earlier result")
     runs: int = Field(default=1, ge=1, le=10, description="number of test runs without mutants, 1 to 10")
     matrix: bool = Field(default=True, description="whether to find every test that notices a mutant, or just one")
-    concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
-    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
@@ -103,11 +94,10 @@ def judge_mutants(context: CheckContext) -> MutationResult:
 
 def _judged(context: CheckContext, options: MutationOptions, until: float) -> MutationResult:
     root = context.workspace.root
-    if not is_installed():
-        return _result(options, "could not run", HOW_TO_INSTALL)
-    if (root / options.target).is_dir():
-        return _result(options, "could not run", f"{options.target} is a folder: name a file")
-    if problem := not_python(root, options.target) or none_python(root, options.tests):
+    problem = "" if is_installed() else HOW_TO_INSTALL
+    if not problem and (root / options.target).is_dir():
+        problem = f"{options.target} is a folder: name a file"
+    if problem := problem or not_python(root, options.target) or none_python(root, options.tests):
         return _result(options, "could not run", problem)
     # waits: for computation, in proportion to one file
     with scratch_folder(context.workspace) as scratch, ThreadPoolExecutor(1, thread_name_prefix="mutants") as pool:
@@ -136,18 +126,13 @@ def _mutants(content: bytes, options: MutationOptions) -> tuple[int, list[Mutant
     from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile  # here: libcst is an extra
 
     file = MutatedFile(content.decode("utf-8-sig"))
-    return len(file.places), _chosen(file, options)
-
-
-def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
     if options.mutants is None:
-        return file.sample(options.max_mutants, options.seed)
+        return len(file.places), file.sample(options.max_mutants, options.seed)
     try:
-        return file.named(options.mutants)
+        return len(file.places), file.named(options.mutants)
     except ValueError as error:
-        raise UsageError(
-            f"check mutation: mutants: {error}", "the ids belong to the earlier content of the file"
-        ) from error
+        hint = "the ids belong to the earlier content of the file"
+        raise UsageError(f"check mutation: mutants: {error}", hint) from error
 
 
 def _result(

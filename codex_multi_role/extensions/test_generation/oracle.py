@@ -68,11 +68,8 @@ def judge_items(context: CheckContext) -> TestItemsResult:
     for each in options.items:
         verdicts[each["id"]] = _verdict(each, told.get(_name(each)), output, start)
         start += len(each["test"].splitlines()) + 2
-    doubted = [
-        {**each, **verdicts[each["id"]]}
-        for each in options.items
-        if verdicts[each["id"]]["verdict"] == FAILS and each["source"] != OBSERVED
-    ]
+    told_of = [{**each, **verdicts[each["id"]]} for each in options.items]
+    doubted = [each for each in told_of if each["verdict"] == FAILS and each["source"] != OBSERVED]
     return TestItemsResult(status="judged", verdicts=verdicts, doubted=doubted)
 
 

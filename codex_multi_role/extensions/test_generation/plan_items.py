@@ -28,7 +28,7 @@ MAX_SETUP_LINES = 5
 """With these, a test has about ten lines."""
 MIN_QUOTE_CHARACTERS = 4
 MAX_CHARACTERS = 1_000
-IDENTITIES = {"true": "True", "false": "False", "none": "None"}
+IDENTITIES = {"true": True, "false": False, "none": None}
 KINDS = ("equals", "raises", "is", "close", "nothing_raised")
 SIZES = {"raises": ("match",), "close": ("within",)}
 """The fields that a kind of expectation has besides its own."""
@@ -188,7 +188,7 @@ def in_words(expect: Mapping[str, Any]) -> str:
         case {"raises": name}:
             return f"raises {name}"
         case {"is": name}:
-            return str(name).lower() if str(name).lower() == "nan" else IDENTITIES.get(str(name).lower(), str(name))
+            return "nan" if str(name).lower() == "nan" else str(IDENTITIES.get(str(name).lower(), name))
         case {"close": number, "within": within}:
             return f"{number} ± {within}"
         case {"nothing_raised": _}:
@@ -209,12 +209,9 @@ def rendered(item: PlanItem, module: TargetModule, name: str) -> str:
         call = ast.Await(call)
     check, imports = _check(item, setup, ast.unparse(call), module)
     body = [*lines, *check]
-    body = (
-        ["async def scenario():", *(f"    {each}" for each in body), "", "asyncio.run(scenario())"]
-        if is_async
-        else body
-    )
-    imports += ["import asyncio"] if is_async else []
+    if is_async:
+        body = ["async def scenario():", *(f"    {each}" for each in body), "", "asyncio.run(scenario())"]
+        imports += ["import asyncio"]
     imports += _imports("\n".join(body), [*imports], module)
     imports.sort(key=lambda line: (module.name in line, "pytest" in line, line))
     head = [*imports, ""] if imports else []
@@ -242,10 +239,8 @@ def _check(item: PlanItem, setup: list[ast.stmt], call: str, module: TargetModul
                 raise Unusable("expect.is must be true, false, none or nan")
             return [*run, f"assert result is {IDENTITIES[name]}"], []
         case "close":
-            return [
-                *run,
-                f"assert result == pytest.approx({_number(expect, 'close')}, rel=0, abs={_number(expect, 'within')})",
-            ], ["import pytest"]
+            near = f"{_number(expect, 'close')}, rel=0, abs={_number(expect, 'within')}"
+            return [*run, f"assert result == pytest.approx({near})"], ["import pytest"]
         case "raises":
             return [f"with pytest.raises({_raised(expect)}):", f"    {run[0]}"], ["import pytest"]
     if expect["nothing_raised"] is not True:
@@ -253,14 +248,9 @@ def _check(item: PlanItem, setup: list[ast.stmt], call: str, module: TargetModul
     return run, []
 
 
-def _number(expect: Mapping[str, Any], name: str) -> float:
-    value = expect.get(name)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not isfinite(value)
-        or (name == "within" and value <= 0)
-    ):
+def _number(expect: Mapping[str, Any], name: str) -> object:
+    value: Any = expect.get(name)
+    if type(value) not in (int, float) or not isfinite(value) or (name == "within" and value <= 0):
         raise Unusable(f"expect.{name} must be a {'positive ' if name == 'within' else ''}number")
     return value
 
@@ -345,12 +335,10 @@ def _calls(node: ast.AST, names: Collection[str]) -> bool:
 
 
 def _needs_loop(nodes: list[ast.AST], module: TargetModule) -> bool:
-    for each in (part for node in nodes for part in ast.walk(node)):
-        if isinstance(each, ast.Await | ast.AsyncWith | ast.AsyncFor) or getattr(each, "is_async", False):
-            return True
-        if isinstance(each, ast.Call) and name_of(each) in module.asynchronous:
-            return True
-    return False
+    is_awaiting = ast.Await | ast.AsyncWith | ast.AsyncFor
+    parts = [part for node in nodes for part in ast.walk(node)]
+    has_await = any(isinstance(each, is_awaiting) or getattr(each, "is_async", False) for each in parts)
+    return has_await or any(_calls(node, module.asynchronous) for node in nodes)
 
 
 def _imports(body: str, imports: Collection[str], module: TargetModule) -> list[str]:
@@ -377,19 +365,13 @@ def _free_names(body: str) -> frozenset[str]:
         top = symtable.symtable(source, "<item>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Unusable(f"it is not Python: {error}") from None
-    return frozenset(name for table in _tables(top) for name in _outer(table))
-
-
-def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    for child in table.get_children():
-        yield child
-        yield from _tables(child)
+    return frozenset(_outer(top))
 
 
 def _outer(table: symtable.SymbolTable) -> Iterator[str]:
-    for symbol in table.get_symbols():
-        if symbol.is_global() and symbol.is_referenced():
-            yield symbol.get_name()
+    for child in table.get_children():
+        yield from (each.get_name() for each in child.get_symbols() if each.is_global() and each.is_referenced())
+        yield from _outer(child)
 
 
 def is_suspected(item: Mapping[str, Any]) -> bool:

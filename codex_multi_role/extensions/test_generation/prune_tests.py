@@ -15,6 +15,7 @@ from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage import CoverageResult, Places, measure_coverage
+from codex_multi_role.extensions.measuring.coverage_run import junit_name
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat
 from codex_multi_role.extensions.test_generation.existing_tests import together
@@ -126,15 +127,16 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
         left, result = {}, {**result, **GONE}
         remove(context, given)
     bugs = _bugs(given, options, pruned)
-    result = together(options.existing, options.target, result)
+    reported = {bug["id"] for bug in bugs}
     fields = {
         "files": list(left),
         "pruned": pruned,
         "flaky": flaky,
         "suspected_bugs": bugs,
-        **_gaps(left, options, bugs),
+        "untested": [each for each in untested(left.values(), options.plan) if each not in reported],
+        "unasserting": [name for text in left.values() for name in tests_without_assertion(text)],
     }
-    return PruneTestsResult.model_validate({**result, **fields})
+    return PruneTestsResult.model_validate({**together(options.existing, options.target, result), **fields})
 
 
 def leaks(measured: Mapping[str, Any]) -> list[Json]:
@@ -146,28 +148,10 @@ def leaks(measured: Mapping[str, Any]) -> list[Json]:
 def _contrary(texts: Texts, plan: Sequence[Json]) -> list[Json]:
     """The tests that take a suspected bug for right, as failures."""
     return [
-        {
-            "test": f"{path.removesuffix('.py').replace('/', '.')}{_joined(name)}",
-            "message": f"it asserts the contrary of {id_}",
-        }
+        {"test": junit_name(f"{path}::{name}"), "message": f"it asserts the contrary of {id_}"}
         for path, text in texts.items()
         for name, id_ in contrary(text, plan).items()
     ]
-
-
-def _joined(name: str) -> str:
-    """A name of `functions_in` behind the place of its file, as pytest's report has it."""
-    *classes, function = name.split("::")
-    return "".join(f".{each}" for each in classes) + f"::{function}"
-
-
-def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
-    """What the remaining tests do not check, suspected bugs excluded."""
-    reported = {bug["id"] for bug in bugs}
-    return {
-        "untested": [each for each in untested(list(left.values()), options.plan) if each not in reported],
-        "unasserting": [name for text in left.values() for name in tests_without_assertion(text)],
-    }
 
 
 def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> FlakyTests:
@@ -178,11 +162,8 @@ def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> F
         return FlakyTests(runs=0, reason=reason, tests={})
     seconds = at_most_own({"timeout_seconds": options.timeout_seconds}, context.deadline_seconds)
     with scratch_folder(context.workspace) as scratch:
-        repeated = repeat(
-            Suite(context, list(texts), scratch, options.target),
-            options.runs,
-            time.monotonic() + options.runs * seconds,
-        )
+        suite = Suite(context, list(texts), scratch, options.target)
+        repeated = repeat(suite, options.runs, time.monotonic() + options.runs * seconds)
     return FlakyTests(runs=len(repeated.outcomes), reason=repeated.problem, tests=dict(repeated.flaky))
 
 

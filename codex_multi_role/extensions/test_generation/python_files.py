@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,8 +21,6 @@ MOST_FILES = 200
 USUAL = "tests"
 PYTHON = (".py", ".pyw", "")
 ONLY_PYTHON = "testgen supports Python only"
-FOUND: Final = "found"
-NO_FILES: Final = "no files"
 
 
 class PythonFilesOptions(CheckOptions):
@@ -75,7 +73,8 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
         raise UsageError(f"check python_files: target: {ONLY_PYTHON}: {options.target} is not a Python file")
     if not target.exists():
         raise UsageError(f"check python_files: target: not found: {options.target}", "Name a file or a folder.")
-    files = [target] if target.is_file() else [path for path in python_in(target) if _needs_tests(path, out)]
+    found = [path for path in python_in(target) if not is_test_file(path.name) and not path.is_relative_to(out)]
+    files = [target] if target.is_file() else [path for path in found if _parsed(path) != ""]
     if len(files) > MOST_FILES:
         raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most per run.")
     taken = {_family(path.stem) for path in python_in(root)}
@@ -83,11 +82,7 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
     known = context.python.folders if context.python else ()
     imports = imports_in(root, known) if files and options.out == USUAL else {}
     listed = [_entry(path, root, out, taken, known, imports) for path in files]
-    return PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
-
-
-def _needs_tests(path: Path, out: Path) -> bool:
-    return not is_test_file(path.name) and not path.is_relative_to(out) and _parsed(path) != ""
+    return PythonFilesResult(status="found" if files else "no files", reason=reason, files=listed)
 
 
 def _parsed(path: Path) -> str | None:
@@ -98,40 +93,28 @@ def _parsed(path: Path) -> str | None:
         return str(error)
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return None if any(not _is_text(statement) for statement in body) else ""
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    texts = [each for each in body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
+    return None if len(texts) < len(body) else ""
 
 
 def _entry(
-    path: Path,
-    root: Path,
-    out: Path,
-    taken: set[str],
-    known: Sequence[Path],
-    imports: Mapping[Path, Collection[str]],
+    path: Path, root: Path, out: Path, taken: set[str], known: Sequence[Path], imports: Mapping[Path, Collection[str]]
 ) -> PythonFile:
     relative = path.relative_to(root)
     module = module_name(root, relative, known)
     problem = _parsed(path) or ""
     own = [each for each in users_of(imports, module, path) if holds_tests(each)]
     stem = own[0].stem if own else f"test_{module.replace('.', '_')}"
-    place = (own or _of_package(imports, module) or [out / stem])[0].parent
+    package = module.partition(".")[0]
+    roots = {path: {name.partition(".")[0] for name in imports[path]} for path in filter(holds_tests, imports)}
+    near = [path for path, names in roots.items() if package in names]
+    place = (own or near or [out / stem])[0].parent
     return PythonFile(
         file=relative.as_posix(),
         module=module,
         tests=(place.relative_to(root) / _free_name(stem, taken)).as_posix(),
         problem=f"{relative.as_posix()}: {problem}" if problem else "",
     )
-
-
-def _of_package(imports: Mapping[Path, Collection[str]], module: str) -> list[Path]:
-    """The test files that import something of the module's package."""
-    package = module.partition(".")[0]
-    tests = filter(holds_tests, imports)
-    return [path for path in tests if package in {each.partition(".")[0] for each in imports[path]}]
 
 
 def _free_name(stem: str, taken: set[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -22,20 +22,11 @@ from codex_multi_role.extensions.test_generation.oracle import last_cause
 from codex_multi_role.extensions.test_generation.plan_items import OBSERVED, is_suspected
 from codex_multi_role.reading.json_types import Json
 
-SUCCESS: Final = "success"
-TIMEOUT: Final = "timeout"
-INCOMPLETE: Final = "incomplete"
-COVERED: Final = "covered"
-"""The end of the rounds of a file of which the project's own tests leave nothing."""
-SUSPECTED: Final = "suspected bugs"
 ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "no developer gave a usable answer",
     "conflicts": "another process changed the test file in the meantime",
 }
-JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
-SWITCHED_OFF = "disabled: the input mutation is false"
-NO_TEST = "no tests are left"
 USED_UP = "no iterations are left, but the tests stay: a new run only asks for what they do not reach"
 OF_MUTANTS = MutationResult.model_fields.keys() - {"status", "reason", "flaky"}
 
@@ -138,29 +129,27 @@ def write_test_results(context: CheckContext) -> TestResultsResult:
     }
     text = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
     replace(context, folder=run.folder).write_artifact("results.json", f"{text}\n")
-    open_ones = {result["status"] for result in results} - {SUCCESS}
-    bugs = [
-        {**bug, "file": each["file"], "words": _bug(each["file"], bug)}
-        for each in results
-        for bug in each["suspected_bugs"]
-    ]
+    open_ones = {result["status"] for result in results} - {"success"}
+    named = [(each["file"], bug) for each in results for bug in each["suspected_bugs"]]
+    bugs = [{**bug, "file": file, "words": _bug(file, bug)} for file, bug in named]
     reasons = [f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"]]
     reason = "; ".join([*(each["words"] for each in bugs), *reasons])
-    status = SUSPECTED if bugs else (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
-    return TestResultsResult.model_validate({"status": status, "reason": reason, "bugs": bugs, **document})
+    status = ("timeout" if open_ones == {"timeout"} else "incomplete") if open_ones else "success"
+    found = {"status": "suspected bugs" if bugs else status, "reason": reason, "bugs": bugs}
+    return TestResultsResult.model_validate({**found, **document})
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     file, rounds, left = options.files[index], options.rounds[index], options.left[index]
     mutation = _mutation(options.mutation[index] if options.mutation else None, left)
-    judged = mutation["status"] != NOT_JUDGED
+    judged = mutation["status"] != "not judged"
     caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
     state = rounds["vars"]["state"]
     history, plan = state.get("rounds", []), state.get("plan", [])
     bugs = left.get("suspected_bugs") or [{**each, "tests": []} for each in plan if is_suspected(each)]
     before = options.existing.get("files", {}).get(file["file"], {})
-    is_covered = rounds["outcome"] == COVERED
+    is_covered = rounds["outcome"] == "covered"  # of the file, the project's own tests leave nothing
     metrics = {
         "coverage_percent": before["coverage"] if is_covered else left.get("coverage"),
         "n_passed_tests": left.get("passed", 0),
@@ -172,11 +161,11 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "mutation_killed": mutation.pop("killed") if judged else None,
         "mutation_survived": mutation.pop("survived") if judged else None,
     }
-    status, reason = (SUCCESS, "") if is_covered else _status(file, rounds, left, options.target_coverage)
-    if status == SUCCESS and (bugs or not (is_covered or any(each["source"] != OBSERVED for each in plan))):
-        status, reason = INCOMPLETE, "" if bugs else "the plan only has items observed from the code"
-    if status in (SUCCESS, TIMEOUT) and (missed := _missed(mutation, metrics, options.target_mutation_score)):
-        status, reason = INCOMPLETE if status == SUCCESS else status, "; ".join(filter(None, [reason, missed]))
+    status, reason = ("success", "") if is_covered else _status(file, rounds, left, options.target_coverage)
+    if status == "success" and (bugs or not (is_covered or any(each["source"] != OBSERVED for each in plan))):
+        status, reason = "incomplete", "" if bugs else "the plan only has items observed from the code"
+    if status in ("success", "timeout") and (missed := _missed(mutation, metrics, options.target_mutation_score)):
+        status, reason = "incomplete" if status == "success" else status, "; ".join(filter(None, [reason, missed]))
     return {
         "file": file["file"],
         "suspected_bugs": bugs,
@@ -209,17 +198,14 @@ def _bug(file: str, bug: Json) -> str:
 def _mutation(judged: Json | None, left: Json) -> Json:
     """``judged``: the result of the check of mutants for the tests that are ``left``."""
     if not left.get("passed") and not (judged and judged.get("mutants")):
-        return {"status": NOT_JUDGED, "reason": NO_TEST}
+        return {"status": "not judged", "reason": "no tests are left"}
     if judged is None:
-        return {"status": NOT_JUDGED, "reason": SWITCHED_OFF}
+        return {"status": "not judged", "reason": "disabled: the input mutation is false"}
     if not judged.get("mutants"):
-        return {
-            "status": NOT_JUDGED,
-            "reason": judged["reason"],
-            "nothing_to_judge": not judged["error"] and not judged["left"],
-        }
+        is_empty = not judged["error"] and not judged["left"]
+        return {"status": "not judged", "reason": judged["reason"], "nothing_to_judge": is_empty}
     figures = {name: each for name, each in judged.items() if name in OF_MUTANTS}
-    return {"status": PARTLY if judged["left"] else JUDGED, "reason": judged["reason"], **figures}
+    return {"status": "partly judged" if judged["left"] else "judged", "reason": judged["reason"], **figures}
 
 
 def _missed(mutation: Json, metrics: Json, target: float) -> str:
@@ -234,23 +220,21 @@ def _missed(mutation: Json, metrics: Json, target: float) -> str:
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
     """Judge the figures, not the rounds' outcome, because they were measured again without failing tests."""
     outcome = str(rounds["outcome"])
-    if outcome == TIMEOUT:
+    if outcome == "timeout":
         short = _short_of(rounds["vars"]["state"]["best"], left, target)
-        return TIMEOUT, "; ".join(filter(None, [USED_UP, short, _gaps(left)]))
-    if outcome != SUCCESS:
+        return "timeout", "; ".join(filter(None, [USED_UP, short, _gaps(left)]))
+    if outcome != "success":
         unread = rounds["steps"].get("source", {}).get("reason", "")
         return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")
     if left["crashed"] or left["failures"] or left["coverage"] < target:
-        return INCOMPLETE, f"measured again: {_short_of({}, left, target)}"
+        return "incomplete", f"measured again: {_short_of({}, left, target)}"
     gaps = _gaps(left)
-    return (INCOMPLETE if gaps or left.get("suspected_bugs") else SUCCESS), gaps
+    return ("incomplete" if gaps or left.get("suspected_bugs") else "success"), gaps
 
 
 def _gaps(left: Json) -> str:
-    gaps = {
-        "items of the plan without a test": left.get("untested"),
-        "tests without an assertion": left.get("unasserting"),
-    }
+    open_items, empty = left.get("untested"), left.get("unasserting")
+    gaps = {"items of the plan without a test": open_items, "tests without an assertion": empty}
     return "; ".join(f"{what}: {', '.join(names)}" for what, names in gaps.items() if names)
 
 

@@ -4,18 +4,18 @@
 stateDiagram-v2
     [*] --> plan
     plan --> no_plan: no usable item
-    plan --> items: Planned
-    items --> develop: Doubted
+    plan --> items: planned
+    items --> develop: doubted
     items --> confirm: some item does not hold
-    confirm --> develop: Doubted, kept or withdrawn
+    confirm --> develop: doubted, kept or withdrawn
     develop --> execute: one developer
-    develop --> merge: Compared, both run
-    develop --> take: Compared
+    develop --> merge: compared, both run
+    develop --> take: compared
     develop --> no_candidate: no answer
     merge --> execute: merged
     merge --> take: not merged
-    execute --> mutants: Executed, green, and a score is of use
-    execute --> judge: Executed
+    execute --> mutants: executed, green, and a score is of use
+    execute --> judge: executed
     mutants --> judge
     take --> judge
     judge --> timeout: 1. no iteration is left
@@ -30,7 +30,6 @@ The flow ``testgen-rounds`` has these steps, their prompts and limits; the check
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -139,69 +138,59 @@ class State(ResultPart):
 START: Final = State(plan=[], mode="generate", before="", others=[], attempt=None, best=None, rounds=[])
 
 
-@dataclass(frozen=True)
-class Planned:
+def planned(state: State, plan: Sequence[Json]) -> tuple[State, Next]:
     """The planner answered. ``plan`` includes the earlier items."""
+    return state.model_copy(update={"plan": list(plan)}), "items" if plan else "no_plan"
 
-    plan: Sequence[Json]
 
-
-@dataclass(frozen=True)
-class Doubted:
+def doubted(state: State, verdicts: Mapping[str, Json], withdrawn: Mapping[str, str]) -> tuple[State, Next]:
     """The items were run as tests, and the planner was asked about those that do not hold."""
-
-    verdicts: Mapping[str, Json]
-    withdrawn: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Both developers of a duel answered. ``can_merge``: the tests of both run."""
-
-    winner: MeasuredTests | None
-    can_merge: bool = False
+    plan = [_doubted(each, verdicts.get(each["id"], {}), withdrawn) for each in state.plan]
+    return state.model_copy(update={"plan": plan}), "develop"
 
 
-@dataclass(frozen=True)
-class Executed:
+def compared(state: State, winner: MeasuredTests, can_merge: bool, limits: RoundLimits) -> tuple[State, Next]:
+    """A developer of a duel won. ``can_merge``: the tests of both run."""
+    return state.model_copy(update={"attempt": winner}), "merge" if can_merge and limits.merge else "take"
+
+
+def executed(
+    state: State, attempt: MeasuredTests, limits: RoundLimits, *, is_scored: bool = False
+) -> tuple[State, Next]:
     """The tests were run. ``is_scored``: their mutants were judged before, when they were merged."""
+    is_of_use = not is_scored and _is_score_useful(state, attempt, limits)
+    return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
 
-    attempt: MeasuredTests
-    is_scored: bool = False
 
-
-@dataclass(frozen=True)
-class MutantsJudged:
+def judged(state: State, mutation: Mapping[str, Any], limits: RoundLimits, not_merged: str = "") -> tuple[State, Next]:
     """Everything is known of the state's attempt. ``mutation``: the result for its mutants, {} if not judged.
 
     ``not_merged``: why the tests of both developers were not merged.
     """
-
-    mutation: Mapping[str, Any]
-    not_merged: str = ""
-
-
-Event = Planned | Doubted | Compared | Executed | MutantsJudged
-
-
-def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, Next]:
-    """The state after ``event``, and what comes next."""
-    match event:
-        case Planned(plan):
-            return state.model_copy(update={"plan": list(plan)}), "items" if plan else "no_plan"
-        case Doubted(verdicts, withdrawn):
-            plan = [_doubted(each, verdicts.get(each["id"], {}), withdrawn) for each in state.plan]
-            return state.model_copy(update={"plan": plan}), "develop"
-        case Compared(None):
-            return state, "no_candidate"
-        case Compared(winner, can_merge):
-            return state.model_copy(update={"attempt": winner}), "merge" if can_merge and limits.merge else "take"
-        case Executed(attempt, is_scored):
-            is_of_use = not is_scored and _is_score_useful(state, attempt, limits)
-            return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
-        case MutantsJudged(mutation, not_merged):
-            assert state.attempt is not None, "tests were compared or executed before"
-            return _judged(state, _completed(with_score(state.attempt, mutation), not_merged), limits)
+    assert state.attempt is not None, "tests were compared or executed before"
+    attempt = _completed(with_score(state.attempt, mutation), not_merged)
+    reason = _worse(attempt, state.best, limits.target_coverage) if state.best else ""
+    best = state.best if state.best and reason else attempt
+    mode: Mode = "fix" if attempt.to_fix else "syntax" if attempt.crashed else "append"
+    stays = best.files if mode == "append" else []
+    verdict = Round(
+        mode=state.mode,
+        status="rolled back" if reason else "kept",
+        reason=reason,
+        failed=attempt.to_fix,
+        mutation_score=attempt.score,
+        **attempt.model_dump(include={"crashed", "coverage", "untested", "unasserting", "away", "chosen"}),
+    )
+    after = State(
+        plan=state.plan,
+        mode=mode,
+        before=stays[0].content if stays else "",
+        others=stays[1:],
+        attempt=attempt,
+        best=best,
+        rounds=[*state.rounds, verdict],
+    )
+    return after, _after_judgement(attempt, len(after.rounds), limits)
 
 
 def _doubted(item: Json, verdict: Json, withdrawn: Mapping[str, str]) -> Json:
@@ -229,23 +218,6 @@ def _completed(attempt: MeasuredTests, not_merged: str) -> MeasuredTests:
     is_winner = attempt.chosen and attempt.chosen["winner"] != BOTH
     chosen = {**attempt.chosen, "not_merged": not_merged} if is_winner else attempt.chosen
     return attempt.model_copy(update={"chosen": chosen})
-
-
-def _judged(state: State, attempt: MeasuredTests, limits: RoundLimits) -> tuple[State, Next]:
-    reason = _worse(attempt, state.best, limits.target_coverage) if state.best else ""
-    best = state.best if state.best and reason else attempt
-    mode: Mode = "fix" if attempt.to_fix else "syntax" if attempt.crashed else "append"
-    stays = best.files if mode == "append" else []
-    after = State(
-        plan=state.plan,
-        mode=mode,
-        before=stays[0].content if stays else "",
-        others=stays[1:],
-        attempt=attempt,
-        best=best,
-        rounds=[*state.rounds, _round(state.mode, attempt, reason)],
-    )
-    return after, _after_judgement(attempt, len(after.rounds), limits)
 
 
 def _after_judgement(attempt: MeasuredTests, iterations: int, limits: RoundLimits) -> Next:
@@ -277,14 +249,3 @@ def _worse(now: MeasuredTests, best: MeasuredTests, target_coverage: float) -> s
     if now.reached < best.reached:
         return f"reaches {now.coverage} %, the best so far {best.coverage} %"
     return f"{now.passed} tests pass, of the best so far {best.passed}" if now.passed < best.passed else ""
-
-
-def _round(mode: Mode, attempt: MeasuredTests, reason: str) -> Round:
-    return Round(
-        mode=mode,
-        status="rolled back" if reason else "kept",
-        reason=reason,
-        failed=attempt.to_fix,
-        mutation_score=attempt.score,
-        **attempt.model_dump(include={"crashed", "coverage", "untested", "unasserting", "away", "chosen"}),
-    )

@@ -66,17 +66,15 @@ def target_facts(context: CheckContext) -> TargetFactsResult:
     known = context.python.folders if context.python else ()
     users = users_of(imports_in(root, known), options.module, root / options.path)
     tests = [path for path in users if holds_tests(path)]
-    texts = {path: _text(path) for path in users}
+    texts, named = {path: _text(path) for path in users}, {path: path.relative_to(root).as_posix() for path in users}
     words = {options.module.rpartition(".")[2], *(each for each in names if not each.startswith("_"))}
     return TargetFactsResult(
         status="read",
         content=content,
         docstrings=docstrings(content),
         readme=_readme(root, words),
-        callers=_callers(
-            {path.relative_to(root).as_posix(): texts[path] for path in users if path not in tests}, words
-        ),
-        tests=[path.relative_to(root).as_posix() for path in tests],
+        callers=_callers({named[path]: texts[path] for path in users if path not in tests}, words),
+        tests=[named[path] for path in tests],
         test_names=[each.name for path in tests for each in functions_in(texts[path])][:MAX_NAMES],
         example=texts[tests[0]][:MAX_EXAMPLE] if tests else "",
     )
@@ -97,10 +95,8 @@ def imports_in(root: Path, known: Sequence[Path] = ()) -> dict[Path, frozenset[s
 def users_of(imports: Mapping[Path, Collection[str]], module: str, target: Path) -> list[Path]:
     """The files that import ``module``, or something of it; those named after it first."""
     users = [path for path, names in imports.items() if path != target and module in names]
-    stem = target.stem
-    return sorted(
-        users, key=lambda path: (path.stem not in (f"test_{stem}", f"{stem}_test"), stem not in path.stem, path)
-    )
+    stem, own = target.stem, (f"test_{target.stem}", f"{target.stem}_test")
+    return sorted(users, key=lambda path: (path.stem not in own, stem not in path.stem, path))
 
 
 def has_tests(root: Path) -> bool:
@@ -162,12 +158,8 @@ def _callers(texts: Mapping[str, str], words: Collection[str]) -> str:
     parts = []
     for path, text in texts.items():
         lines = text.splitlines()
-        near = {
-            each
-            for number, line in enumerate(lines)
-            if _names(line, words)
-            for each in range(number - AROUND, number + AROUND + 1)
-        }
+        uses = [number for number, line in enumerate(lines) if _names(line, words)]
+        near = {each for number in uses for each in range(number - AROUND, number + AROUND + 1)}
         shown = [lines[number] for number in sorted(near) if 0 <= number < len(lines)]
         parts += [f"# {path}", *shown] if shown else []
     return "\n".join(parts)[:MAX_CALLERS]

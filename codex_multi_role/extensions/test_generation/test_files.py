@@ -74,16 +74,13 @@ def names_in(path: str, tests: Iterable[str]) -> list[str]:
 
 def rows_in(path: str, tests: Iterable[str]) -> list[str]:
     """As `names_in`, with the parameters: ``TestShape::test_area[1]``."""
-    return [name for test in tests if (name := _name_in(PurePosixPath(path).stem, test))]
-
-
-def _name_in(stem: str, test: str) -> str:
-    whole, bracket, row = test.partition("[")
-    place, _, function = whole.rpartition("::")
-    parts = place.split(".")
-    if stem not in parts:
-        return ""
-    return "::".join([*parts[parts.index(stem) + 1 :], f"{function}{bracket}{row}"])
+    stem, names = PurePosixPath(path).stem, []
+    for test in tests:
+        whole, bracket, row = test.partition("[")
+        place, _, function = whole.rpartition("::")
+        if stem in (parts := place.split(".")):
+            names.append("::".join([*parts[parts.index(stem) + 1 :], f"{function}{bracket}{row}"]))
+    return names
 
 
 def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:

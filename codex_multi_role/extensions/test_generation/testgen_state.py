@@ -17,17 +17,15 @@ from codex_multi_role.extensions.test_generation.prune_tests import leaks
 from codex_multi_role.extensions.test_generation.state_machine import (
     BOTH,
     START,
-    Compared,
-    Doubted,
-    Event,
-    Executed,
     MeasuredTests,
-    MutantsJudged,
     Next,
-    Planned,
     RoundLimits,
     State,
-    transition,
+    compared,
+    doubted,
+    executed,
+    judged,
+    planned,
     with_score,
 )
 from codex_multi_role.extensions.test_generation.test_files import TestFile, put_all, remove, shown, texts_of
@@ -104,67 +102,60 @@ class TestgenStateResult(CheckResult):
 def advance_state(context: CheckContext) -> TestgenStateResult:
     """Move to the next state. Raises UsageError, CheckFailed if the best tests cannot be restored."""
     options = context.read_options(TestgenStateOptions, "testgen_state")
-    event, told = _event(options)
-    state, following = transition(options.state, event, options.limits)
-    if isinstance(event, MutantsJudged):
+    (state, following), told = _moved(options)
+    if options.judged is not None:
         told = _keep_best(context, options.state.best, state)
     return TestgenStateResult(next=following, state=state, **told)
 
 
-def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
-    """The event, and what the result reports about it."""
+def _moved(options: TestgenStateOptions) -> tuple[tuple[State, Next], Json]:
+    """The state after the event with what comes next, and what the result reports about it."""
     state = options.state
     if options.planned is not None:
         module = target_module(options.facts["content"], options.module)
         texts = {name: options.facts[field] for name, field in QUOTABLE.items()}
         new, refused = usable_items(state.plan, options.planned, module, texts, options.limits.max_items)
-        told = {
-            "added": [each["id"] for each in new],
-            "refused": [RefusedItem.model_validate(each) for each in refused],
-        }
-        return Planned([*state.plan, *new]), {"status": "planned", **told}
+        told = {"added": [each["id"] for each in new], "refused": [*map(RefusedItem.model_validate, refused)]}
+        return planned(state, [*state.plan, *new]), {"status": "planned", **told}
     if options.verdicts is not None:
         withdrawn = {str(each["id"]): str(each["reason"]) for each in options.withdrawn}
-        return Doubted(options.verdicts, withdrawn), {"status": "doubted"}
+        return doubted(state, options.verdicts, withdrawn), {"status": "doubted"}
     if options.compared is not None:
-        event, winner = _compared(options, options.compared)
-        return event, {"status": "compared", "winner": winner}
+        return _compared(options, options.compared)
     if options.executed is not None:
         return _executed(options, options.executed), {"status": "executed"}
-    return MutantsJudged(options.judged or {}, options.not_merged), {}
+    return judged(state, options.judged or {}, options.limits, options.not_merged), {}
 
 
-def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
+def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[tuple[State, Next], Json]:
     attempts = [_candidate(options, each) if each.get("status") != "failed" else None for each in candidates]
     figures = [{"away": len(own.away), "reached": own.reached} if own else {} for own in attempts]
-    judged = [{**each, **own} for each, own in zip(candidates, figures, strict=True)]
-    chosen = choose(judged, BETTER)
-    if chosen.index is None:
-        return Compared(None), None
-    attempt = attempts[chosen.index]
-    assert attempt is not None
+    chosen = choose([{**each, **own} for each, own in zip(candidates, figures, strict=True)], BETTER)
+    if chosen.index is None or (attempt := attempts[chosen.index]) is None:
+        return (options.state, "no_candidate"), {"status": "compared"}
     duel = {"winner": candidates[chosen.index]["vars"]["developer"], "reason": chosen.reason}
     can_merge = all(each and not each.crashed and not each.away for each in attempts)
-    return Compared(attempt.model_copy(update={"chosen": duel}), can_merge), chosen.index
+    moved = compared(options.state, attempt.model_copy(update={"chosen": duel}), can_merge, options.limits)
+    return moved, {"status": "compared", "winner": chosen.index}
 
 
 def _candidate(options: TestgenStateOptions, candidate: Json) -> MeasuredTests:
     steps = candidate["steps"]
-    attempt = _attempt(options, [_file(steps["write"]), *options.state.others], steps["execute"], {})
+    attempt = _attempt(options, [*_files([steps["write"]]), *options.state.others], steps["execute"], {})
     return with_score(attempt, steps.get("mutants", {}))
 
 
-def _executed(options: TestgenStateOptions, measured: Json) -> Executed:
+def _executed(options: TestgenStateOptions, measured: Json) -> tuple[State, Next]:
     tests = options.tests
     if "files" not in tests:
-        return Executed(_attempt(options, [_file(tests)], measured, {}))
+        return executed(options.state, _attempt(options, _files([tests]), measured, {}), options.limits)
     duel = {"winner": BOTH, **{name: tests[name] for name in ("reason", "candidates", "merged", "dropped")}}
-    attempt = _attempt(options, [_file(file) for file in tests["files"]], measured, duel)
-    return Executed(with_score(attempt, tests), is_scored=True)
+    attempt = _attempt(options, _files(tests["files"]), measured, duel)
+    return executed(options.state, with_score(attempt, tests), options.limits, is_scored=True)
 
 
-def _file(written: Json) -> TestFile:
-    return TestFile(path=written["path"], content=written["content"])
+def _files(written: Sequence[Json]) -> list[TestFile]:
+    return [TestFile(path=each["path"], content=each["content"]) for each in written]
 
 
 def _attempt(
@@ -176,20 +167,19 @@ def _attempt(
     """
     texts, plan, best = texts_of(files), options.state.plan, options.state.best
     is_compared = best and not chosen and (best.crashed or not measured["crashed"])
-    sources, crashed = list(texts.values()), measured["crashed"]
+    crashed = measured["crashed"]
     known = together(options.existing, options.target, dict(measured))
-    names = ("reason", "crashed", "passed", "coverage", "uncovered", "output_tail")
     failures = [*measured["failures"], *leaks(measured)]
     is_error = 0 if crashed else measured["errors"]
     explained = states_suspected(texts, [each["test"] for each in measured["failures"]], plan)
     return MeasuredTests(
         files=files,
         code=shown(texts),
-        **{name: known[name] for name in names},
+        **{each: known[each] for each in ("reason", "crashed", "passed", "coverage", "uncovered", "output_tail")},
         failures=[each for each in failures if each["test"] not in explained],
         failed=measured["failed"] + is_error + len(failures) - len(measured["failures"]) - len(explained),
-        untested=[] if crashed else untested(sources, plan),
-        unasserting=[name for text in sources for name in tests_without_assertion(text)],
+        untested=[] if crashed else untested(texts.values(), plan),
+        unasserting=[name for text in texts.values() for name in tests_without_assertion(text)],
         away=list(changed_expectations(best, texts, plan, options.target)) if best and is_compared else [],
         score=None,
         survivors=[],

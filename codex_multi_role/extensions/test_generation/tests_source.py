@@ -64,9 +64,8 @@ def with_unique_names(source: str) -> str:
 
 def _repeated(body: list[ast.stmt]) -> Iterator[tuple[Function | ast.ClassDef, str]]:
     """Later definitions of the same name, each with its new name; empty if it is to be removed."""
-    named = [
-        node for node in body if isinstance(node, Function | ast.ClassDef) and node.name.lower().startswith("test")
-    ]
+    nodes = (node for node in body if isinstance(node, Function | ast.ClassDef))
+    named = [node for node in nodes if node.name.lower().startswith("test")]
     taken = {node.name for node in named}
     kept: dict[str, list[str]] = {}
     for node in named:
@@ -86,12 +85,8 @@ def without_fence(text: str) -> str:
     """The text inside a Markdown fence if exactly one encloses all of ``text``; otherwise ``text`` unchanged."""
     lines = text.strip().splitlines(keepends=True)
     mark = re.match(r"(`{3,}|~{3,})[ \t]*[\w.+-]*[ \t]*$", lines[0].rstrip("\r\n")) if len(lines) > 1 else None
-    ends = [number for number, line in enumerate(lines) if mark and _is_fence(line, mark[1])]
+    ends = [number for number, line in enumerate(lines) if mark and line.lstrip(" ").startswith(mark[1])]
     return "".join(lines[1:-1]) if mark and ends[-1:] == [len(lines) - 1] and set(ends) <= {0, len(lines) - 1} else text
-
-
-def _is_fence(line: str, mark: str) -> bool:
-    return line.lstrip(" ").startswith(mark)
 
 
 def _test_functions(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:
@@ -119,11 +114,9 @@ def tests_without_assertion(source: str) -> list[str]:
 
 def _checks(function: Function, checking: Collection[str]) -> bool:
     """Whether ``function`` checks something itself, or uses a function or fixture named in ``checking``."""
-    if any(argument.arg in checking for argument in function.args.args):
-        return True
-    if any(name_of(each) in CHECKING_DECORATORS for each in function.decorator_list):
-        return True
-    return any(_is_check(node, checking) for node in ast.walk(function))
+    is_given = any(name_of(each) in CHECKING_DECORATORS for each in function.decorator_list)
+    uses_checking = any(argument.arg in checking for argument in function.args.args)
+    return is_given or uses_checking or any(_is_check(node, checking) for node in ast.walk(function))
 
 
 def _is_check(node: ast.AST, checking: Collection[str]) -> bool:

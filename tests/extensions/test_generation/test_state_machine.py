@@ -10,19 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.extensions.test_generation.state_machine import (
-    START,
-    Compared,
-    Doubted,
-    Executed,
-    MeasuredTests,
-    MutantsJudged,
-    Next,
-    Planned,
-    RoundLimits,
-    State,
-    transition,
-)
+from codex_multi_role.extensions.test_generation import state_machine as machine
+from codex_multi_role.extensions.test_generation.state_machine import START, MeasuredTests, Next, RoundLimits, State
 from codex_multi_role.extensions.test_generation.test_files import TestFile
 
 PLAN = [{"id": name, "expected": name.lower()} for name in ("P1", "P2")]
@@ -49,8 +38,8 @@ def state(**fields: Any) -> State:
 def judged(
     now: MeasuredTests, before: State | None = None, limits: RoundLimits = LIMITS, **event: Any
 ) -> tuple[State, Next]:
-    begun, _ = transition(before or state(), Executed(now), limits)
-    return transition(begun, MutantsJudged(**{"mutation": NOTHING, **event}), limits)
+    begun, _ = machine.executed(before or state(), now, limits)
+    return machine.judged(begun, **{"mutation": NOTHING, "limits": limits, **event})
 
 
 def after(best: MeasuredTests, **fields: Any) -> State:
@@ -76,8 +65,8 @@ def test_mutants_are_judged_if_the_score_is_of_use(
     figures: dict[str, Any], limits: dict[str, Any], following: str
 ) -> None:
     bounds = LIMITS.model_copy(update=limits)
-    assert transition(state(), Executed(attempt(**figures)), bounds)[1] == following
-    assert transition(state(), Executed(attempt(**figures), is_scored=True), bounds)[1] == "judge"
+    assert machine.executed(state(), attempt(**figures), bounds)[1] == following
+    assert machine.executed(state(), attempt(**figures), bounds, is_scored=True)[1] == "judge"
 
 
 @pytest.mark.parametrize(
@@ -166,19 +155,21 @@ def walk(
     rounds: Sequence[tuple[dict[str, Any], dict[str, Any], bool]], limits: RoundLimits
 ) -> list[tuple[State, Next]]:
     """The states after each judgement, by events that follow from ``next`` as the flow has it."""
-    now, following = transition(START, Planned(PLAN), limits)
+    now, following = machine.planned(START, PLAN)
     assert following == "items"
-    now, following = transition(now, Doubted({}, {}), limits)
+    now, following = machine.doubted(now, {}, {})
     found = []
     for figures, mutation, is_duel in rounds:
         assert following in ("plan", "develop")
         own = attempt(**figures)
-        event = Compared(own, can_merge=not own.crashed) if is_duel else Executed(own)
-        now, following = transition(now, event, limits)
+        if is_duel:
+            now, following = machine.compared(now, own, not own.crashed, limits)
+        else:
+            now, following = machine.executed(now, own, limits)
         if following == "merge":
-            now, following = transition(now, Executed(own, is_scored=True), limits)
+            now, following = machine.executed(now, own, limits, is_scored=True)
         assert following in ("take", "judge", "mutants")
-        now, following = transition(now, MutantsJudged(mutation if following == "mutants" else NOTHING), limits)
+        now, following = machine.judged(now, mutation if following == "mutants" else NOTHING, limits)
         found.append((now, following))
         if following in ("success", "timeout"):
             return found

@@ -169,7 +169,7 @@ def test_what_only_the_duel_needs_is_not_counted() -> None:
     most = worst_case(flows, "testgen", catalog, given)
     assert (most.turns, most.processes) == (200 * 6 * 3, 2)
     most = worst_case(flows, "testgen", catalog, given, {"duel": True})
-    assert (most.turns, most.processes) == (200 * 6 * 6, 5)
+    assert (most.turns, most.processes) == (200 * 6 * 4, 5)
 
 
 HALF = IMPORT + BELOW

@@ -15,7 +15,8 @@ import select
 import signal
 import sys
 import time
-from types import FrameType, TracebackType
+import traceback
+from types import FrameType
 
 import pytest
 
@@ -53,10 +54,9 @@ def _in_child(item: pytest.Function) -> Told:
         answer = _answer(reading)
     finally:
         os.close(reading)
-        with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            os.kill(child, signal.SIGKILL)
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(OSError):
+                kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)  # waits: for a process that was just killed
     return answer or {"line": 0, "error": f"it ended its process (status {status})"}
 
@@ -83,37 +83,28 @@ def _ran(item: pytest.Function) -> Told:
 
 
 def _described(error: BaseException, file: str) -> Told:
-    frames = [*_frames(error.__traceback__)]
-    own = [place for place, (frame, _) in enumerate(frames) if _is_in(frame, os.path.realpath(file))]
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    own = [place for place, (frame, _) in enumerate(frames) if _file_of(frame) == os.path.realpath(file)]
     if not own:
         return {"line": 0, "error": _shown(error)}
     frame, line = frames[own[-1]]
     folder = os.path.realpath(".") + os.sep
     files = [getattr(each, "__file__", None) for each in sys.modules.copy().values()]
     deeper = [each for each, _ in frames[own[-1] + 1 :]]
-    has_result = "result" in frame.f_locals
     result = frame.f_locals.get("result")
     return {
         "line": line,
         "error": _shown(error),
         "kind": [each.__name__ for each in type(error).__mro__],
-        "is_from_target": any(os.path.realpath(each.f_code.co_filename).startswith(folder) for each in deeper),
+        "is_from_target": any(_file_of(each).startswith(folder) for each in deeper),
         "is_awaitable": inspect.isawaitable(result),
-        "got": _represented(result) if has_result else "",
+        "got": _represented(result) if "result" in frame.f_locals else "",
         "found": any(isinstance(each, str) and os.path.realpath(each) == TARGET for each in files),
     }
 
 
-def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int]]:
-    found = []
-    while trace is not None:
-        found.append((trace.tb_frame, trace.tb_lineno))
-        trace = trace.tb_next
-    return found
-
-
-def _is_in(frame: FrameType, file: str) -> bool:
-    return os.path.realpath(frame.f_code.co_filename) == file
+def _file_of(frame: FrameType) -> str:
+    return os.path.realpath(frame.f_code.co_filename)
 
 
 def _shown(error: BaseException) -> str:

@@ -98,9 +98,8 @@ class LineRecorder:
 
         At `ANY_LINE`: tests that start a program, which may import the file, or read the file's text.
         """
-        users = {OUTSIDE: {OUTSIDE}}
+        users = {OUTSIDE: {OUTSIDE}, **{item.nodeid: {item.nodeid} for item in items}}
         for item in items:
-            users[item.nodeid] = {item.nodeid}
             for name in getattr(item, "fixturenames", ()):
                 users.setdefault(f"{FIXTURE}{name}", set()).add(item.nodeid)
         if OUTSIDE in self._special:
@@ -125,7 +124,7 @@ class LoadedFunctions:
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._file_name = path, Path(path).name
-        self._original = _compiled(text, path)
+        self._original = compile(text, path, "exec", dont_inherit=True)
         self._by_name: dict[tuple[str, int], list[FunctionType]] = {}
         self.problem = ""
         for each in gc.get_objects():
@@ -143,7 +142,8 @@ class LoadedFunctions:
         if not self._by_name:
             return []
         found: list[tuple[FunctionType, CodeType]] = []
-        for old, new, is_outermost in _differing(self._original, _compiled(text, self._path)):
+        changed = compile(text, self._path, "exec", dont_inherit=True)
+        for old, new, is_outermost in _differing(self._original, changed):
             functions = [each for each in self._by_name.get(_name(old), ()) if each.__code__ == old]
             if (is_outermost and not functions) or old.co_freevars != new.co_freevars:
                 return None
@@ -402,10 +402,6 @@ def _files() -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def _compiled(text: str, path: str) -> CodeType:
-    return compile(text, path, "exec", dont_inherit=True)
-
-
 def _name(code: CodeType) -> tuple[str, int]:
     return code.co_name, code.co_firstlineno
 
@@ -420,10 +416,7 @@ def _differing(old: CodeType, new: CodeType, is_inside: bool = False) -> Iterato
     is_function = old.co_flags & OF_FUNCTIONS == OF_FUNCTIONS
     if is_function:
         yield old, new, not is_inside
-    for each, other in zip(_inner(old), _inner(new), strict=False):
+    inner = ([each for each in code.co_consts if isinstance(each, CodeType)] for code in (old, new))
+    for each, other in zip(*inner, strict=False):
         if each.co_name == other.co_name:  # a lambda may be gone
             yield from _differing(each, other, is_inside or is_function)
-
-
-def _inner(code: CodeType) -> list[CodeType]:
-    return [each for each in code.co_consts if isinstance(each, CodeType)]
