@@ -13,11 +13,10 @@ from pydantic import Field
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, TimeLeft, declare_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.documentation import other_code, python_code
-from codex_multi_role.extensions.documentation.discovery import Connections, Folder, SourceFile, Symbols
+from codex_multi_role.extensions.documentation.discovery import Folder, SourceFile, Symbols
 from codex_multi_role.extensions.documentation.layers import batches_of, drawn, layers_of
 from codex_multi_role.workspace import project_name
 
-ANALYSED, EMPTY = "analysed", "empty"
 MOST_FILES = 3_000
 MOST_NAMES = 100_000
 """Limit for all symbols together: a flow passes the graph on, and templates limit the number of values."""
@@ -98,8 +97,7 @@ def read_code_graph(context: CheckContext) -> CodeGraphResult:
     """
     options = context.read_options(CodeGraphOptions, "code_graph")
     root = repository(context, options.repo, "code_graph")
-    known = _read(context, root, options)
-    return CodeGraphResult.model_validate(_result(root, options.repo, known))
+    return CodeGraphResult.model_validate(_result(root, options.repo, _read(context, root, options)))
 
 
 def repository(context: CheckContext, repo: str, check: str) -> Path:
@@ -125,13 +123,8 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
             names += len(symbols.functions) + len(symbols.classes) + len(symbols.constants)
             if names > MOST_NAMES:
                 raise ValueError(f"more than {MOST_NAMES} functions, classes and constants")
-            known.files[file.path] = {
-                "path": file.path,
-                "language": file.language,
-                "lines": file.lines,
-                "bytes": file.size,
-                "sha256": file.sha256,
-            }
+            facts = {"language": file.language, "lines": file.lines, "bytes": file.size, "sha256": file.sha256}
+            known.files[file.path] = {"path": file.path, **facts}
     except ValueError as error:
         hint = "Name a smaller folder, or exclude parts of it with exclude."
         raise UsageError(f"check code_graph: repo: {options.repo}: {error}", hint) from error
@@ -148,7 +141,10 @@ def symbols_of(file: SourceFile) -> Symbols:
 
 
 def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
-    connections = _connected(root, known)
+    # Python imports to Python files, and imports in the other languages to files of any of these
+    python = {path: each for path, each in known.symbols.items() if known.files[path]["language"] == PYTHON}
+    others = {path: each for path, each in known.symbols.items() if path not in python}
+    connections = python_code.connect_modules(python, project_name(root)) | other_code.connect_files(others)
     dependencies = connections.dependencies
     layers, cycles = layers_of(dependencies)
     layer_of = {path: number for number, layer in enumerate(layers) for path in layer}
@@ -164,7 +160,7 @@ def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
         for path, facts in known.files.items()
     ]
     return {
-        "status": ANALYSED if files else EMPTY,
+        "status": "analysed" if files else "empty",
         "reason": "" if files else f"{repo} contains no source file in a supported language",
         "repo": repo,
         "name": project_name(root),
@@ -180,10 +176,3 @@ def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
         "other": dict(sorted(known.other.items())),
         "languages": dict(sorted(Counter(str(facts["language"]) for facts in known.files.values()).items())),
     }
-
-
-def _connected(root: Path, known: Known) -> Connections:
-    """Connect Python imports to Python files, and imports in the other languages to files of any of these."""
-    python = {path: each for path, each in known.symbols.items() if known.files[path]["language"] == PYTHON}
-    others = {path: each for path, each in known.symbols.items() if path not in python}
-    return python_code.connect_modules(python, project_name(root)) | other_code.connect_files(others)

@@ -95,11 +95,8 @@ class Folder:
 
 def _is_plain(path: Path) -> bool:
     """Whether it is a regular file with a UTF-8 name. A pipe would block; a link may lead anywhere."""
-    try:
-        os.fspath(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return path.is_file() and not path.is_symlink()
+    is_text = str(path).encode(errors="ignore").decode() == str(path)
+    return is_text and path.is_file() and not path.is_symlink()
 
 
 def read_source(place: Path, path: str) -> SourceFile:
@@ -111,7 +108,9 @@ def read_source(place: Path, path: str) -> SourceFile:
     except OSError as error:
         return SourceFile(path, language, 0, "", problem=f"cannot be read: {error.strerror}")
     if size > MAX_FILE_BYTES:
-        return SourceFile(path, language, size, _digest(place), problem=f"larger than {MAX_FILE_BYTES} bytes")
+        with place.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return SourceFile(path, language, size, sha256, problem=f"larger than {MAX_FILE_BYTES} bytes")
     sha256 = hashlib.sha256(data).hexdigest()
     if b"\0" in data:
         return SourceFile(path, language, size, sha256, problem="binary: it has a NUL byte")
@@ -120,11 +119,6 @@ def read_source(place: Path, path: str) -> SourceFile:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return SourceFile(path, language, size, sha256, problem=f"line {line}: not UTF-8 text")
-
-
-def _digest(place: Path) -> str:
-    with place.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

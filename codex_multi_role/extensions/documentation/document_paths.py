@@ -45,6 +45,12 @@ def read_page(place: Path) -> Page | None:
     return None if text is None else parse_page(text)
 
 
+def summary_of(place: Path, source: str) -> str:
+    """The first paragraph of the page at ``place``; empty if it is not about ``source``."""
+    page = read_page(place)
+    return page.summary if page is not None and page.source == source else ""
+
+
 def read_text(place: Path) -> str | None:
     """The document at ``place``, at most `LARGEST_PAGE_BYTES` of it; None if it cannot be read."""
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
@@ -13,8 +14,6 @@ from codex_multi_role.extensions.documentation.document_paths import PAGES, fold
 from codex_multi_role.extensions.documentation.layers import group, in_order
 from codex_multi_role.reading.json_types import Json
 
-PLANNED: Final = "planned"
-UP_TO_DATE: Final = "up to date"
 SAMPLE = 5
 MAX_STRUCTURE_CHARACTERS = 60_000
 
@@ -91,7 +90,7 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
     missing = [name for name in options.documents if not (out / f"{name}.md").is_file()]
     grouping = group(graph["layers"], {*changed}, options.groups if isinstance(options.groups, list) else None)
     return DocumentPlanResult(
-        status=PLANNED if changed or gone or missing else UP_TO_DATE,
+        status="planned" if changed or gone or missing else "up to date",
         batches=[Batch.model_validate(batch) for batch in in_order(grouping, files)],
         changed=changed,
         unchanged=len(files) - len(changed),
@@ -119,10 +118,7 @@ def obsolete_pages(out: Path, sources: Any) -> Iterator[Path]:  # noqa: ANN401 -
 
 
 def _sample(files: list[dict[str, Any]]) -> list[str]:
-    users: dict[str, int] = {}
-    for file in files:
-        for needed in file["dependencies"]:
-            users[needed] = users.get(needed, 0) + 1
+    users = Counter(needed for file in files for needed in file["dependencies"])
     return sorted(users, key=lambda path: (-users[path], path))[:SAMPLE]
 
 

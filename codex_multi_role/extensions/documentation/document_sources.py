@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, Res
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.documentation.code_graph import repository, symbols_of
 from codex_multi_role.extensions.documentation.discovery import LANGUAGE_OF, read_source
-from codex_multi_role.extensions.documentation.document_paths import folder_of, page_of, read_page
+from codex_multi_role.extensions.documentation.document_paths import folder_of, page_of, summary_of
 from codex_multi_role.extensions.documentation.document_plan import shortened
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, Workspace
@@ -18,8 +18,6 @@ from codex_multi_role.workspace import PathRefused, Workspace
 MAX_CHARACTERS = 24_000
 MAX_SUMMARY_CHARACTERS = 600
 MAX_NAMES = 200
-COMPLETE: Final = "complete"
-INCOMPLETE: Final = "incomplete"
 
 
 class DocumentSourcesOptions(CheckOptions):
@@ -65,22 +63,16 @@ def read_sources(context: CheckContext) -> DocumentSourcesResult:
     options = context.read_options(DocumentSourcesOptions, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))
     own = {str(each["path"]) for each in options.files}
-    needed = dict.fromkeys(
-        str(path) for each in options.files for path in each.get("dependencies", ()) if path not in own
-    )
+    all_needed = (str(path) for each in options.files for path in each.get("dependencies", ()))
+    needed = dict.fromkeys(path for path in all_needed if path not in own)
     notes = {str(note["path"]): str(note["summary"]) for each in options.notes for note in each}
-    summaries = {path: notes.get(path) or _page_summary(context, options, path) for path in needed}
-    known = [
-        Summary(path=path, summary=summary[:MAX_SUMMARY_CHARACTERS]) for path, summary in summaries.items() if summary
-    ]
+    root = context.workspace.root
+    out = folder_of(context, options.out, "document_sources").relative_to(root).as_posix()
+    summaries = {path: notes.get(path) or summary_of(root / page_of(out, path), path) for path in needed}
+    told = {path: summary[:MAX_SUMMARY_CHARACTERS] for path, summary in summaries.items() if summary}
+    known = [Summary(path=path, summary=summary) for path, summary in told.items()]
     files = [_read(repo, str(each["path"])) for each in options.files]
     return DocumentSourcesResult(status="read", files=files, context=known)
-
-
-def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: str) -> str:
-    out = folder_of(context, options.out, "document_sources").relative_to(context.workspace.root).as_posix()
-    page = read_page(context.workspace.root / page_of(out, path))
-    return page.summary if page and page.source == path else ""
 
 
 def _read(repo: Workspace, path: str) -> SourceToDocument:
@@ -132,7 +124,7 @@ def judge_notes(context: CheckContext) -> NotesResult:
     notes = [given[path] for path in wanted if str(given.get(path, {}).get("summary", "")).strip()]
     missing = [path for path in wanted if path not in {note["path"] for note in notes}]
     return NotesResult(
-        status=INCOMPLETE if missing else COMPLETE,
+        status="incomplete" if missing else "complete",
         reason=f"missing in the answer: {', '.join(missing)}" if missing else "",
         notes=notes,
         missing=missing,

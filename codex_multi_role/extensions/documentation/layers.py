@@ -109,17 +109,10 @@ def in_order(grouping: Grouping, files: Mapping[str, Mapping[str, Any]]) -> list
     """
     ordered = sorted(grouping.batches, key=lambda paths: (max(files[path]["layer"] for path in paths), paths))
     batch_of = {path: number for number, paths in enumerate(ordered) for path in paths}
-    return [
-        {
-            "id": f"B{number + 1}",
-            "files": [{name: files[path][name] for name in ("path", "sha256", "dependencies")} for path in paths],
-            "needs": [
-                f"B{needed + 1}"
-                for needed in sorted(
-                    {batch_of.get(each, number) for path in paths for each in files[path]["dependencies"]}
-                )
-                if needed < number
-            ],
-        }
-        for number, paths in enumerate(ordered)
-    ]
+    batches: list[dict[str, object]] = []
+    for number, paths in enumerate(ordered):
+        told = [{name: files[path][name] for name in ("path", "sha256", "dependencies")} for path in paths]
+        needed = {batch_of.get(each, number) for path in paths for each in files[path]["dependencies"]}
+        needs = [f"B{each + 1}" for each in sorted(needed) if each < number]
+        batches.append({"id": f"B{number + 1}", "files": told, "needs": needs})
+    return batches

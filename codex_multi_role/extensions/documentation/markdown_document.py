@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -54,12 +54,11 @@ def read_markdown(text: str) -> MarkdownDocument:
     document = MarkdownDocument()
     tokens = _parser().parse(text)
     document.sections, document.text = _sections(tokens)
-    for index, token in enumerate(tokens):
+    document.headings = [heading for heading, _ in document.sections]
+    for token in tokens:
         if token.type == "fence" and token.info.split()[:1] == ["mermaid"]:
             document.diagrams.append(token.content)
-        if token.type == "heading_open":
-            document.headings.append("".join(part.content for part in tokens[index + 1].children or ()))
-        for part in _parts(token):
+        for part in (each for child in token.children or () for each in (child, *(child.children or ()))):
             if part.type in ("link_open", "image"):
                 document.links.append(str(part.attrGet("href" if part.type == "link_open" else "src") or ""))
             if part.type == "code_inline":
@@ -93,12 +92,6 @@ def _text(token: Token) -> str:
         return "".join(" " if part.type.endswith("break") else part.content for part in token.children or ()
                        if part.type != "html_inline")  # fmt: skip
     return _MARKUP.sub(" ", token.content).strip() if token.type == "html_block" else token.content
-
-
-def _parts(token: Token) -> Iterator[Token]:
-    for part in token.children or ():
-        yield part
-        yield from part.children or ()
 
 
 @cache

@@ -164,18 +164,13 @@ class OtherFiles:
         if language == "Java":
             name = name.replace(".", "/")
         by_name = language in _BY_NAME and not name.startswith(".")
-        found = (
-            (set() if by_name else self._beside(path, name))
-            or self._package(name, language)
-            or self._ending(name, language)
-        )
-        return found - {path}
+        beside = set() if by_name else self._beside(path, name)
+        return (beside or self._package(name, language) or self._ending(name, language)) - {path}
 
     def _beside(self, path: str, name: str) -> set[str]:
         here = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
-        return next(
-            ({each} for each in self._candidates(here, PurePosixPath(path).suffix) if each in self._known), set()
-        )
+        candidates = self._candidates(here, PurePosixPath(path).suffix)
+        return next(({each} for each in candidates if each in self._known), set())
 
     def _candidates(self, place: str, suffix: str) -> Iterator[str]:
         endings = [suffix, *LANGUAGE_OF]
@@ -191,14 +186,10 @@ class OtherFiles:
             return set()
         ends = [name.split("/", skipped)[-1] for skipped in range(name.count("/") + 1)]
         for end in ends:
-            found = {each for each in self._by_folder.get(end.split("/")[-1], []) if self._is_in(each, end)}
-            if found:
+            near = (each for each in self._by_folder.get(end.split("/")[-1], []) if each.endswith(".go"))
+            if found := {each for each in near if f"/{posixpath.dirname(each)}".endswith(f"/{end}")}:
                 return found
         return set()
-
-    def _is_in(self, path: str, folder: str) -> bool:
-        own = posixpath.dirname(path)
-        return path.endswith(".go") and (own == folder or own.endswith(f"/{folder}"))
 
     def _ending(self, name: str, language: str) -> set[str]:
         """Match path ends: ``crate::a::b::Thing`` may be ``a/b``, ``a.b.C`` is ``a/b/C``, ``dir/x.h`` ends so."""

@@ -14,13 +14,11 @@ from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, dec
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.documentation.code_graph import repository
-from codex_multi_role.extensions.documentation.document_paths import folder_of, marked, page_of, read_page
+from codex_multi_role.extensions.documentation.document_paths import folder_of, marked, page_of, summary_of
 from codex_multi_role.extensions.documentation.document_plan import obsolete_pages, shortened
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, Workspace
 
-WRITTEN: Final = "written"
-UNCHANGED: Final = "unchanged"
 MAX_DIGEST_CHARACTERS = 100_000
 MAX_NAMES_CHARACTERS = 30_000
 MAX_PROJECT_FILE_CHARACTERS = 6_000
@@ -84,8 +82,7 @@ def write_pages(context: CheckContext) -> PagesResult:
     Options: `PagesOptions`. Raises UsageError, CheckFailed if a page cannot be written, StorageError.
     """
     options = context.read_options(PagesOptions, "document_pages")
-    writer = _Writer(context, options)
-    return writer.write()
+    return _Writer(context, options).write()
 
 
 class _Writer:
@@ -103,22 +100,18 @@ class _Writer:
     def write(self) -> PagesResult:
         removed = [self._removed(page) for page in list(obsolete_pages(self._folder, self._files))]
         outcomes = {path: self._write_page(path, note) for path, note in self._notes.items() if path in self._files}
-        summaries = {path: self._summary(path) for path in self._files}
-        classes = [f"{path}: {', '.join(file['classes'])}" for path, file in self._files.items() if file["classes"]]
-        functions = [
-            f"{path}: {', '.join(file['functions'])}" for path, file in self._files.items() if file["functions"]
-        ]
+        summaries = {path: summary_of(self._root / page_of(self._out, path), path) for path in self._files}
         used = {needed for file in self._files.values() for needed in (*file["dependencies"], *file["deferred"])}
         return PagesResult(
-            status=WRITTEN,
-            pages=[page_of(self._out, path) for path, outcome in outcomes.items() if outcome == WRITTEN],
-            same=sum(outcome == UNCHANGED for outcome in outcomes.values()),
+            status="written",
+            pages=[page_of(self._out, path) for path, outcome in outcomes.items() if outcome == "written"],
+            same=sum(outcome == "unchanged" for outcome in outcomes.values()),
             removed=removed,
             unchanged=sum(bool(summary) for path, summary in summaries.items() if path not in outcomes),
             without=[path for path, summary in summaries.items() if not summary],
             digest=self._digest(summaries),
-            classes=shortened("\n".join(classes), MAX_NAMES_CHARACTERS),
-            functions=shortened("\n".join(functions), MAX_NAMES_CHARACTERS),
+            classes=self._named("classes"),
+            functions=self._named("functions"),
             entry_points=shortened("\n".join(path for path in self._files if path not in used), MAX_NAMES_CHARACTERS),
             project=project_files(self._repo),
         )
@@ -136,9 +129,9 @@ class _Writer:
             raise StorageError(f"{page} cannot be removed: {error.strerror}") from error
         return page.relative_to(self._root).as_posix()
 
-    def _summary(self, path: str) -> str:
-        page = read_page(self._root / page_of(self._out, path))
-        return page.summary if page is not None and page.source == path else ""
+    def _named(self, kind: str) -> str:
+        lines = [f"{path}: {', '.join(file[kind])}" for path, file in self._files.items() if file[kind]]
+        return shortened("\n".join(lines), MAX_NAMES_CHARACTERS)
 
     def _digest(self, summaries: dict[str, str]) -> str:
         lines = []
@@ -160,14 +153,14 @@ def write_one_document(context: CheckContext) -> DocumentWriteResult:
 
 
 def write_document(context: CheckContext, path: str, text: str) -> Literal["written", "unchanged"]:
-    """`WRITTEN`, or `UNCHANGED` if it is the same already. Raises CheckFailed where nothing may be written."""
+    """``written``, or ``unchanged`` if it is the same already. Raises CheckFailed where nothing may be written."""
     try:
         same = (context.workspace.root / path).read_bytes() == text.encode("utf-8", "replace")
     except OSError:
         same = False
     if not same:
         put(context, path, text)
-    return UNCHANGED if same else WRITTEN
+    return "unchanged" if same else "written"
 
 
 def page_text(note: Mapping[str, Any], file: Mapping[str, Any], out: str, source: Path | None, root: Path) -> str:
@@ -218,12 +211,8 @@ def _relative(target: Path, here: Path) -> str:
 
 def project_files(repo: Path) -> str:
     """The README, manifests and scripts of ``repo``, each with its path and the beginning of its text."""
-    return "\n\n".join(_shown_files(Workspace(repo), _project_paths(repo)))
-
-
-def _project_paths(repo: Path) -> list[str]:
     scripts = [f"{folder}/{file.name}" for folder in SCRIPT_FOLDERS for file in sorted((repo / folder).glob("[!.]*"))]
-    return [*PROJECT_FILES, *scripts[:MAX_SCRIPTS]]
+    return "\n\n".join(_shown_files(Workspace(repo), [*PROJECT_FILES, *scripts[:MAX_SCRIPTS]]))
 
 
 def _shown_files(repo: Workspace, paths: list[str]) -> Iterator[str]:

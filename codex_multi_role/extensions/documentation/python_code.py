@@ -74,9 +74,7 @@ def _assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
 
 
 def _is_for_types(test: ast.expr) -> bool:
-    return (isinstance(test, ast.Name) and test.id == _TYPES_ONLY) or (
-        isinstance(test, ast.Attribute) and test.attr == _TYPES_ONLY
-    )
+    return _TYPES_ONLY in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -27,8 +27,6 @@ from codex_multi_role.extensions.documentation.mermaid import judge_diagrams
 from codex_multi_role.extensions.documentation.score import Score
 from codex_multi_role.reading.json_types import Json
 
-PASSED, BELOW = "passed", "below"
-
 
 class Refined(BaseModel):
     """A refined document and its text before; None if it was missing."""
@@ -123,16 +121,12 @@ def measure_documents(context: CheckContext) -> QualityResult:
     options = context.read_options(QualityOptions, "document_quality")
     result = QualityResult.model_validate(_Gate(context, options).measured())
     if options.report:
-        _report(context, options.report, as_json(result))
+        run = context.run()
+        known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
+        fields = context.redact.within({**known, **options.report, "quality": as_json(result)})
+        text = json.dumps(fields, indent=2, ensure_ascii=False)
+        replace(context, folder=run.folder).write_artifact("document.json", f"{text}\n")
     return result
-
-
-def _report(context: CheckContext, report: Json, quality: dict[str, object]) -> None:
-    run = context.run()
-    known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
-    fields = context.redact.within({**known, **report, "quality": quality})
-    text = json.dumps(fields, indent=2, ensure_ascii=False)
-    replace(context, folder=run.folder).write_artifact("document.json", f"{text}\n")
 
 
 class _Gate:
@@ -194,7 +188,7 @@ class _Gate:
         passed = score.total >= self._options.threshold and (not score.below or not self._options.threshold)
         diagrams = [each for path in self._texts for each in self._measurement.diagrams(self._texts[path])]
         return {
-            "status": PASSED if passed else BELOW,
+            "status": "passed" if passed else "below",
             "score": score.total,
             "threshold": self._options.threshold,
             "below": score.below,

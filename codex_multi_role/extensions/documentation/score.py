@@ -82,9 +82,7 @@ class Score:
                 "good": part.good,
                 "of": part.of,
                 "costs": round(self._weights[name] * (1 - part.score), 4),
-                "problems": [
-                    {"document": path, "problem": problem} for path, problem in self._problems(name)[:MAX_PROBLEMS]
-                ],
+                "problems": [{"document": path, "problem": each} for path, each in self._problems(name)[:MAX_PROBLEMS]],
             }
             for name, part in self._parts.items()
         ]
@@ -104,14 +102,8 @@ class Score:
                 if self._is_below(name):
                     urgent.add(path)
         paths = sorted(costs, key=lambda path: (path not in urgent, -costs[path], path))[:MOST_REFINED]
-        return [
-            {
-                "path": path,
-                "problems": list(dict.fromkeys(problems[path]))[:MAX_PROBLEMS],
-                "costs": round(costs[path], 4),
-            }
-            for path in paths
-        ]
+        shown = {path: list(dict.fromkeys(problems[path]))[:MAX_PROBLEMS] for path in paths}
+        return [{"path": path, "problems": shown[path], "costs": round(costs[path], 4)} for path in paths]
 
     def _is_below(self, name: str) -> bool:
         return self._weights[name] > 0 and self._parts[name].score < MINIMUMS[name]

@@ -144,10 +144,7 @@ class Suite:
         return run_command(argv, copy.root, environment, seconds, stopping=self._context.stopping)
 
     def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
-        limits = {
-            LIMIT_VARIABLE: str(test_seconds),
-            OVERDUE_VARIABLE: str(MOST_OVERDUE),
-        }
+        limits = {LIMIT_VARIABLE: str(test_seconds), OVERDUE_VARIABLE: str(MOST_OVERDUE)}
         return {**environment_of_tests(self._context, folder, self._python), **limits}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,8 @@ def _differences(
 ) -> list[str]:
     if recording.ended is None:
         return ["the recording was cut short: its run did not end"]
-    now = _named(definitions, folder, outcome_of(report, definitions, folder, began_with))
-    return differences(recording.ended, now)
+    named = _naming(definitions, folder)
+    return differences(recording.ended, named(outcome_of(report, definitions, folder, began_with)))
 
 
 def recording_of(definitions: Definitions) -> Recording:
@@ -86,17 +86,12 @@ def recording_of(definitions: Definitions) -> Recording:
     return definitions.stand_in
 
 
-def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:
-    named: dict[str, Any] = places_of(definitions, folder).named(folder.redact.within(outcome))
-    return named
+def _naming(definitions: Definitions, folder: RunFolder) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Makes what a recording has, without secrets and with names for paths."""
+    places = places_of(definitions, folder)
+    return lambda line: places.named(folder.redact.within(line))
 
 
 def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> RecordingFile:
     """The recording at ``path``, written without secrets and with names for paths."""
-    places = places_of(definitions, folder)
-
-    def clean(line: Mapping[str, Any]) -> dict[str, Any]:
-        cleaned: dict[str, Any] = places.named(folder.redact.within(line))
-        return cleaned
-
-    return RecordingFile(path, clean)
+    return RecordingFile(path, _naming(definitions, folder))

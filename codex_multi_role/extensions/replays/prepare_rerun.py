@@ -63,7 +63,8 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
     require_changeable(changes, Use.FORK, "a rerun keeps its run's", record["options"])
     remembered = remembered_options(parent, record, changes, Path(record["roles_source"]))
     given = RunOptions.from_record(record["options"])
-    if given.answers.playbook and _is_missing(given.answers.playbook):
+    playbook = given.answers.playbook or ""
+    if is_playbook_file(playbook) and not Path(playbook).is_file():  # a path, and not a name
         given = given.changed(playbook=remembered.answers.playbook)
     if given.limits.prices and not given.limits.prices.is_file():
         given = given.changed(prices=remembered.limits.prices)
@@ -80,8 +81,3 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
     if changes.get("flow", options.flow) != options.flow:
         options = replace(options, inputs={})  # they belong to another flow
     return options.changed(**changes)
-
-
-def _is_missing(playbook: str) -> bool:
-    """Whether ``playbook`` is a path, and not the name of one, whose file is gone."""
-    return is_playbook_file(playbook) and not Path(playbook).is_file()

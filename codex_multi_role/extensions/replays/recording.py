@@ -241,10 +241,6 @@ class RecordingFile:
             if end:
                 file.seek(end - 1)
                 if file.read(1) != b"\n":  # a line that a kill cut short
-                    file.truncate(end := _end_of_last_line(self.path))
+                    file.truncate(end := self.path.read_bytes().rfind(b"\n") + 1)
             file.seek(end)
             file.write(data)
-
-
-def _end_of_last_line(path: Path) -> int:
-    return path.read_bytes().rfind(b"\n") + 1

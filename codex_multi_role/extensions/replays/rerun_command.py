@@ -28,14 +28,7 @@ DRY_RUN = Setting(
 )
 
 
-@command(
-    RUNS_DIR,
-    *FORKABLE,
-    DRY_RUN,
-    *OF_THIS_PROCESS,
-    works=True,
-    use=Use.FORK,
-)
+@command(RUNS_DIR, *FORKABLE, DRY_RUN, *OF_THIS_PROCESS, works=True, use=Use.FORK)
 @run_argument
 @click.pass_context
 def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above

@@ -162,34 +162,23 @@ def _digest(content: bytes, places: PathNames) -> str:
 
 def differences(recorded: Line, now: Line) -> list[str]:
     """How ``now`` differs from ``recorded``, one line per difference; both have names for paths."""
-    told = [
-        f"{name} is {now[name]}, recorded: {recorded.get(name)}" for name in COMPARED if now[name] != recorded.get(name)
-    ]
+    other = [name for name in COMPARED if now[name] != recorded.get(name)]
+    told = [f"{name} is {now[name]}, recorded: {recorded.get(name)}" for name in other]
     if told:
         return [*told, *_what_is_missing(recorded, now)]
-    return [
-        *_other_handoffs(recorded["handoffs"], now["handoffs"]),
-        *_other_files(recorded["files"], now["files"]),
-    ]
+    return [*_other_handoffs(recorded["handoffs"], now["handoffs"]), *_other_files(recorded["files"], now["files"])]
 
 
 def _what_is_missing(recorded: Line, now: Line) -> Iterator[str]:
     """A short list of what is missing in a run that ended differently."""
     before, after = (Counter(map(_in_order, entries["handoffs"])) for entries in (recorded, now))
-    roles = Counter(_role(text) for text in (before - after).elements())
+    roles = Counter(str(json.loads(text)["role"]) for text in (before - after).elements())
     if roles:
         counts = ", ".join(f"{role} ({count})" if count > 1 else role for role, count in sorted(roles.items()))
         yield f"missing recorded handoffs: {counts}"
     if paths := sorted(path for path, told in recorded["files"].items() if now["files"].get(path, "") != told):
-        yield f"files that differ from the recording: {', '.join(paths[:MOST_PATHS])}{_more(paths)}"
-
-
-def _more(paths: list[str]) -> str:
-    return f" and {len(paths) - MOST_PATHS} more" if len(paths) > MOST_PATHS else ""
-
-
-def _role(text: str) -> str:
-    return str(json.loads(text)["role"])
+        more = f" and {len(paths) - MOST_PATHS} more" if len(paths) > MOST_PATHS else ""
+        yield f"files that differ from the recording: {', '.join(paths[:MOST_PATHS])}{more}"
 
 
 def _other_handoffs(recorded: list[Line], now: list[Line]) -> Iterator[str]:

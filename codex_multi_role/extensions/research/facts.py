@@ -119,8 +119,8 @@ def research_facts(context: CheckContext) -> FactsResult:
 
 def _claim(fact: str, finding: Json, sources: dict[str, Json]) -> Json:
     source = sources[finding["source"]]
-    fields = {key: source[key] for key in ("title", "date")}
-    return {"claim": fact, "confidence": finding["confidence"], "source": source["id"], **fields}
+    fields = {"source": source["id"], "title": source["title"], "date": source["date"]}
+    return {"claim": fact, "confidence": finding["confidence"], **fields}
 
 
 def _single(fact: str, finding: Json) -> Json:
@@ -167,13 +167,9 @@ def _supporting_sources(fact: Json, group: Json) -> list[str]:
     key = topic_key(fact["claim"])
     word_for_word = {claim["source"] for claim in group["claims"] if topic_key(claim["claim"]) == key}
     named = {*(fact.get("sources") or ()), *word_for_word}
-    return [
-        name for name in _sources_of(group) if name in named and _numbers(fact["claim"]) <= _numbers_of(name, group)
-    ]
-
-
-def _numbers_of(source: str, group: Json) -> set[str]:
-    return set[str]().union(*(_numbers(claim["claim"]) for claim in group["claims"] if claim["source"] == source))
+    texts = {name: [each["claim"] for each in group["claims"] if each["source"] == name] for name in _sources_of(group)}
+    numbers = _numbers(fact["claim"])
+    return [name for name in texts if name in named and numbers.issubset(set().union(*map(_numbers, texts[name])))]
 
 
 def _numbers(text: str) -> set[str]:

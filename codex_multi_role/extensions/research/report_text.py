@@ -64,18 +64,13 @@ def as_markdown(research: Research) -> str:
 
 def body_lines(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401 - a function of an id
     """All lines except the sources; ``written`` formats a cited id."""
-    yield f"# {plain(research.question)}"
-    yield ""
-    yield f"{plain(research.date)}, depth {plain(research.depth)}, {len(research.sources)} sources"
-    yield ""
+    about = f"{plain(research.date)}, depth {plain(research.depth)}, {len(research.sources)} sources"
+    yield from (f"# {plain(research.question)}", "", about, "")
     for chapter in research.chapters:
-        yield f"## {plain(chapter.title)}"
-        yield ""
+        yield from (f"## {plain(chapter.title)}", "")
         if chapter.question and chapter.question != chapter.title:
-            yield f"*{plain(chapter.question)}*"
-            yield ""
-        yield with_citations(chapter.body, research.known, written).strip()
-        yield ""
+            yield from (f"*{plain(chapter.question)}*", "")
+        yield from (with_citations(chapter.body, research.known, written).strip(), "")
     yield from _facts(research, written)
     yield from _discrepancies(research, written)
     yield from _missing(research)
@@ -98,45 +93,41 @@ def plain(text: object) -> str:
 
 
 def _facts(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401
-    if research.facts:
-        yield from ("## Facts", "", "| claim | confidence | sources | notes |", "|---|---|---|---|")
+    if not research.facts:
+        return
+    yield from ("## Facts", "", "| claim | confidence | sources | notes |", "|---|---|---|---|")
     for fact in research.facts:
         cells = [plain(fact["claim"]), f"{fact['confidence']:.2f}", " ".join(map(written, fact["sources"])),
                  plain(fact["notes"] if fact["is_consistent"] else f"not consistent: {fact['notes']}")]  # fmt: skip
         yield f"| {' | '.join(cells)} |"
-    if research.facts:
-        yield ""
+    yield ""
 
 
 def _discrepancies(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401
-    if research.discrepancies:
-        yield from ("## Where sources disagree", "")
+    if not research.discrepancies:
+        return
+    yield from ("## Where sources disagree", "")
     for each in research.discrepancies:
         yield (
             f"- **{plain(each['topic'])}**: {plain(each['description'])} Preferred, by "
             f"{plain(each['resolution_basis'])}: {plain(each['preferred_claim'])} {plain(each['notes'])} "
             f"{' '.join(map(written, each['sources']))}"
         )
-    if research.discrepancies:
-        yield ""
+    yield ""
 
 
 def _missing(research: Research) -> Iterator[str]:
-    gaps = [*research.missing, *_shortfalls(research)]
+    gaps = [*research.missing]
+    for chapter in research.chapters:
+        gaps += [
+            f"{chapter.title}: a citation of {name}, which is not a source, was removed" for name in chapter.unresolved
+        ]
     if gaps:
         yield from ("## What is missing", "")
         yield from (f"- {plain(each)}" for each in gaps[:MOST_MISSING])
         if len(gaps) > MOST_MISSING:
             yield f"- {len(gaps) - MOST_MISSING} more: see findings.json"
         yield ""
-
-
-def _shortfalls(research: Research) -> Iterator[str]:
-    for chapter in research.chapters:
-        yield from (f"{chapter.title}: {problem}" for problem in chapter.problems)
-        yield from (
-            f"{chapter.title}: a citation of {name}, which is not a source, was removed" for name in chapter.unresolved
-        )
 
 
 def page(research: Research) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -22,10 +22,6 @@ from codex_multi_role.extensions.research.report_text import Chapter, Research, 
 from codex_multi_role.extensions.research.rounds import Rows
 from codex_multi_role.reading.json_types import Json
 
-COMPLETE: Final = "complete"
-SHORTFALLS: Final = "shortfalls"
-UNRESOLVED: Final = "unresolved"
-NOTHING: Final = "nothing"
 Status = Literal["complete", "shortfalls", "unresolved", "nothing"]
 
 
@@ -80,20 +76,16 @@ def research_report(context: CheckContext) -> ResearchReportResult:
     research = _research(options, run)
     removed = [{"where": each.title, "id": name} for each in research.chapters for name in each.unresolved]
     shortfalls = [f"{each.title}: {problem}" for each in research.chapters for problem in each.problems]
-    fields: Json = {
-        "words": sum(count_words(each.body) for each in research.chapters),
-        "shortfalls": shortfalls,
-        "removed_citations": removed,
-    }
+    words = sum(count_words(each.body) for each in research.chapters)
+    fields: Json = {"words": words, "shortfalls": shortfalls, "removed_citations": removed}
     files = {"findings.json": _data(options, run, fields), "sources.json": _sources(research)}
     if research.chapters:
         files |= {"research.md": as_markdown(research), "research.html": page(research)}
     place = replace(context, folder=run.folder)
     for name, text in files.items():
         place.write_artifact(name, text)
-    status: Status = (
-        (UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE) if research.chapters else NOTHING
-    )
+    unfit: Status = "unresolved" if removed else "shortfalls" if shortfalls else "complete"
+    status: Status = unfit if research.chapters else "nothing"
     return ResearchReportResult(status=status, **fields, files=sorted(files))
 
 
@@ -131,7 +123,7 @@ def _missing(options: ReportOptions, questions: dict[str, str]) -> list[str]:
     gaps += [f"Not researched because the plan had too many questions: {text}" for text in options.plan.get("cut", [])]
     gaps += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
     gaps += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
-    reasons = {each["reason"]: None for each in options.log if each["reason"]}
+    reasons = dict.fromkeys(each["reason"] for each in options.log if each["reason"])
     return [*gaps, *(f"A search provider did not answer: {reason}" for reason in reasons)]
 
 
@@ -157,9 +149,7 @@ def _data(options: ReportOptions, run: RunFacts, fields: Json) -> str:
 
 
 def _sources(research: Research) -> str:
-    left_out = {"sketch"}
-    rows = [{key: value for key, value in source.items() if key not in left_out} for source in research.sources]
-    return _json({"sources": rows})
+    return _json({"sources": [{key: each[key] for key in each if key != "sketch"} for each in research.sources]})
 
 
 def _json(value: Json) -> str:

@@ -16,7 +16,6 @@ from codex_multi_role.extensions.research.searching.addresses import origin
 from codex_multi_role.reading.json_types import Json
 
 Rows = list[dict[str, Any]]
-DEPTH_EXCEEDED, VISITED = "beyond the maximum depth", "already researched"
 MOST_TOPICS_OF_A_FINDING = 3
 Depth = Annotated[int, Field(ge=0, le=10)]
 
@@ -159,9 +158,9 @@ def _next_topics(
     for lead in sorted(leads, key=lambda each: each["priority"]):
         key = topic_key(lead["text"])
         if lead["depth"] > options.recursion:
-            reason = DEPTH_EXCEEDED
+            reason = "beyond the maximum depth"
         elif not key or key in seen:
-            reason = VISITED
+            reason = "already researched"
         elif len(topics) >= options.most:
             reason = f"more than {options.most} topics at this depth"
         else:
@@ -195,10 +194,8 @@ def _find_or_add(result: Json, sources: list[Json]) -> Json:
         known = {"id": f"S{len(sources) + 1}", "origin": origin(result), **result}
         known.pop("text")
         sources.append(known)
-    others = [result["address"], *result["duplicates"]]
-    known["duplicates"] = list(
-        dict.fromkeys(each for each in (*known["duplicates"], *others) if each != known["address"])
-    )
+    copies = dict.fromkeys([*known["duplicates"], result["address"], *result["duplicates"]])
+    known["duplicates"] = [each for each in copies if each != known["address"]]
     return known
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,25 +27,27 @@ from codex_multi_role.reading.sketches import nearly_same
 MOST_RESULTS = 20
 SPARE = 2
 """Each provider returns this many times the wanted results: some are copies, or in another language."""
-ANSWERED: Final = "ok"
-TO_BE_ASKED: Final = "to be asked"
 
 
-class SearchOptions(CheckOptions):
+class _Searched(CheckOptions):
+    folder: str = Field(default="", description="a folder of documents")
+    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
+
+
+class ReadyOptions(_Searched):
+    """Like the options of the check ``search``. ``web_role``: the role that searches for a provider ``codex-web``."""
+
+    web_role: str = Field(default="web_searcher", min_length=1, description="the name of a role")
+
+
+class SearchOptions(_Searched):
     """``folder`` is what a provider ``files`` searches; ``language`` is the ISO 639-1 code to keep, or empty."""
 
     query: str = Field(min_length=1, max_length=2_000, description="the search query")
-    folder: str = Field(default="", description="a folder of documents")
-    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
     results: int = Field(default=5, ge=1, le=MOST_RESULTS, description="the maximum number of results, from 1 to 20")
 
 
-class ReadyOptions(CheckOptions):
-    """Like the options of the check ``search``. ``web_role``: the role that searches for a provider ``codex-web``."""
-
-    folder: str = Field(default="", description="a folder of documents")
-    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
-    web_role: str = Field(default="web_searcher", min_length=1, description="the name of a role")
+_SETTINGS = Settings(SEARCH_FILE, SearchFile)
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
@@ -93,13 +95,7 @@ class SearchReadyResult(CheckResult):
     notes: list[str]
 
 
-@declare_check(
-    options=SearchOptions,
-    result=SearchResult,
-    max_seconds=_longest,
-    read_only=True,
-    settings=Settings(SEARCH_FILE, SearchFile),
-)
+@declare_check(options=SearchOptions, result=SearchResult, max_seconds=_longest, read_only=True, settings=_SETTINGS)
 def search(context: CheckContext) -> SearchResult:
     """Query every enabled provider; combine the results.
 
@@ -110,14 +106,14 @@ def search(context: CheckContext) -> SearchResult:
     count = MOST_RESULTS if options.language else min(MOST_RESULTS, options.results * SPARE)
     question = SearchQuery(options.query, count, options.folder, options.language)
     searched = ask_all(context, settings.providers, question)
-    ask_web = any(each.status == TO_BE_ASKED for each in searched)
-    if not ask_web and not any(each.status == ANSWERED for each in searched):
+    ask_web = any(each.status == "to be asked" for each in searched)
+    answered = any(each.status == "ok" for each in searched)
+    if not ask_web and not answered:
         raise _no_answer(searched)
     found, others = _in_language(_interleaved(searched), options.language)
     results = combined(found)
-    answered = any(each.status == ANSWERED for each in searched)
     return SearchResult(
-        status="found" if results else "nothing" if answered else TO_BE_ASKED,
+        status="found" if results else "nothing" if answered else "to be asked",
         query=options.query,
         results=results[: options.results],
         providers=[each.as_json() for each in searched],
@@ -127,13 +123,7 @@ def search(context: CheckContext) -> SearchResult:
     )
 
 
-@declare_check(
-    options=ReadyOptions,
-    result=SearchReadyResult,
-    max_seconds=_longest,
-    read_only=True,
-    settings=Settings(SEARCH_FILE, SearchFile),
-)
+@declare_check(options=ReadyOptions, result=SearchReadyResult, max_seconds=_longest, read_only=True, settings=_SETTINGS)
 def search_ready(context: CheckContext) -> SearchReadyResult:
     """Test, before a model is asked, that there is something to search; read the folder, so that no search waits.
 
@@ -149,9 +139,8 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
         )
     for provider in providers:
         if problem := _obstacle(context, provider, options):
-            raise UsageError(
-                f"the search provider {provider.name} cannot be used: {problem}", _hint(provider, options.web_role)
-            )
+            hint = _hint(provider, options.web_role)
+            raise UsageError(f"the search provider {provider.name} cannot be used: {problem}", hint)
     if options.language:
         _language_of("A text that is long enough to tell which language it is in.")
     patience = {"timeout_seconds": LONGEST_SECONDS}  # the first read of a folder may take long
@@ -183,16 +172,13 @@ def combined(found: Sequence[Json]) -> list[Json]:
 
 def same_source(result: Json, known: Sequence[Json]) -> Json | None:
     """The first of ``known`` with the address or nearly the text of ``result``, or None."""
-    for each in known:
-        if place(each) == place(result) or nearly_same(each["sketch"], result["sketch"]):
-            return each
-    return None
+    same = (each for each in known if place(each) == place(result) or nearly_same(each["sketch"], result["sketch"]))
+    return next(same, None)
 
 
 def _interleaved(searched: Sequence[Searched]) -> Iterator[Json]:
-    for row in zip_longest(
-        *([{**result, "provider": each.provider.name} for result in each.results] for each in searched)
-    ):
+    named = ([{**result, "provider": each.provider.name} for result in each.results] for each in searched)
+    for row in zip_longest(*named):
         yield from (result for result in row if result is not None)
 
 

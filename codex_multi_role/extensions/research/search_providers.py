@@ -129,12 +129,8 @@ def folder_of(context: CheckContext, provider: SearchProvider, folder: str) -> P
 
 
 def _arguments(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Json:
-    given: Json = {
-        "query": question.query,
-        "count": question.count,
-        "characters": MOST_CHARACTERS,
-        "language": question.language,
-    }
+    asked = {"query": question.query, "count": question.count, "language": question.language}
+    given: Json = {**asked, "characters": MOST_CHARACTERS}
     if provider.kind == HTTP:
         return {**given, "provider": provider.model_dump(mode="json"), "seconds": provider.timeout_seconds}
     folder = str(folder_of(context, provider, question.folder))

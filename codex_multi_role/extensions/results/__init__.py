@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from codex_multi_role.extensions.results.patches import Diff, diff
 
 __all__ = ["Diff", "Exported", "diff", "export"]
-_MODULES = {
-    **dict.fromkeys(("Exported", "export"), "exporting"),
-    **dict.fromkeys(("Diff", "diff"), "patches"),
-}
+_MODULES = {**dict.fromkeys(("Exported", "export"), "exporting"), **dict.fromkeys(("Diff", "diff"), "patches")}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name

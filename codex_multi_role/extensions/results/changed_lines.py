@@ -15,7 +15,7 @@ from codex_multi_role.extensions.report.entries import turn_id
 from codex_multi_role.extensions.report.page_parts import ReportPart
 from codex_multi_role.extensions.report.rendering import template
 from codex_multi_role.extensions.results.lines import LineHistory, LineOrigin, line_history
-from codex_multi_role.extensions.results.run_history import RunHistory, history_of
+from codex_multi_role.extensions.results.run_history import history_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import command_line
 
@@ -81,9 +81,9 @@ class ChangedFiles:
             history = history_of(self._folder)
             with line_history([history]) as recorded:
                 for path in self._paths:
-                    yield from self._file(path, history, recorded)
+                    yield from self._file(path, recorded)
 
-    def _file(self, path: str, history: RunHistory, recorded: LineHistory) -> Iterator[ChangedFile]:
+    def _file(self, path: str, recorded: LineHistory) -> Iterator[ChangedFile]:
         size = recorded.size(path)
         if size is None or size > MOST_BYTES:
             return

@@ -173,10 +173,8 @@ class _BranchCommits:
         return self._made[-1]
 
     def _tree_of(self, commit: str) -> str:
-        return self._run("rev-parse", f"{commit}^{{tree}}").decode().strip() if commit else self._empty_tree()
-
-    def _empty_tree(self) -> str:
-        return self._run("hash-object", "-t", "tree", "--stdin").decode().strip()
+        asked = ("rev-parse", f"{commit}^{{tree}}") if commit else ("hash-object", "-t", "tree", "--stdin")
+        return self._run(*asked).decode().strip()
 
     def _uncommitted(self, git: Git, found: Mapping[str, TreeEntry]) -> Iterator[str]:
         """The files that differed from the base when the run started, as the owner's git saw them."""
@@ -289,18 +287,14 @@ def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, 
 def _clone_here(recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
     found = Repository.around(Path.cwd())
     if found is None:
-        raise UsageError(
-            f"{Path.cwd()} is not in a git repository, and that of the run was on another machine",
-            "Change into a clone of it, or name one with --repo.",
-        )
+        message = f"{Path.cwd()} is not in a git repository, and that of the run was on another machine"
+        raise UsageError(message, "Change into a clone of it, or name one with --repo.")
     return _with_commit(found, recorded)
 
 
 def _with_commit(found: Repository, recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
     base = str(recorded.get("commit", ""))
     if base and found.git.run("cat-file", "-e", f"{base}^{{commit}}", allowed=(0, 1, 128)).returncode:
-        raise UsageError(
-            f"{found.top} lacks the commit {base[:12]}, from which the run started",
-            "Fetch it first; `apply` needs no commit.",
-        )
+        message = f"{found.top} lacks the commit {base[:12]}, from which the run started"
+        raise UsageError(message, "Fetch it first; `apply` needs no commit.")
     return found, str(recorded.get("below", "")), base

@@ -37,14 +37,7 @@ from codex_multi_role.extensions.results.run_history import history_of
 @click.option("--remote", metavar="NAME", help="With --create: where to push.", show_default="origin")
 @repository_option
 def pr(
-    run: str,
-    create: bool,
-    draft: bool,
-    branch: str,
-    base: str,
-    remote: str | None,
-    repo: Path | None,
-    runs_dir: Path,
+    run: str, create: bool, draft: bool, branch: str, base: str, remote: str | None, repo: Path | None, runs_dir: Path
 ) -> None:
     """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
 

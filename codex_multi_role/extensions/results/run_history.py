@@ -98,12 +98,9 @@ class RunHistory:
             raise _no_such_turn(role, turn, all_turns)
         return wanted
 
-    def tree(self, state: str, git: Git | None = None) -> str:
-        """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include.
-
-        ``git``: a repository that has ``state``, by default the run's own.
-        """
-        return without(git or self.git(), state, self._left_out)
+    def tree(self, state: str) -> str:
+        """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include."""
+        return without(self.git(), state, self._left_out)
 
     @cached_property
     def _left_out(self) -> list[str]:

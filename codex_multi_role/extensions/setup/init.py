@@ -89,7 +89,11 @@ def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
         names = "".join(f"\n  {path}" for path in existing)
         raise UsageError(f"nothing was written because these files exist:{names}", "--force overwrites them.")
     for path, content in contents.items():
-        _write(path, content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)  # not atomically: nothing reads them yet, and their mode is the user's choice
+        except OSError as error:
+            raise StorageError(f"cannot write {path}: {error.strerror}") from error
         say(f"{'overwrote' if path in existing else 'wrote'} {path}")
 
 
@@ -126,14 +130,6 @@ def _shipped_files() -> Iterator[tuple[Path, bytes]]:
         if name.parts[0] != STARTERS:
             yield LOCAL_ROLES / name, files[name].read_bytes()
     yield Path(FILE), settings_file().encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)  # not atomically: nothing reads them yet, and their mode is the user's choice
-    except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def settings_file() -> str:

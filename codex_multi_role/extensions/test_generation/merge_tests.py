@@ -41,8 +41,8 @@ class MergeTestsOptions(MutantOptions):
     """``target`` is tested. The merged tests go to ``tests``, by default to ``tests/test_<target>.py``.
 
     A second module goes beside it as ``…__2.py``, and so on; a name in use is skipped. ``others`` are modules that run
-    beside each candidate's tests, ``plan`` has items that say what is expected. ``runs`` is how often the tests run to
-    find flaky ones.
+    beside each candidate's tests, ``plan`` has items that say what is expected. The options of
+    mutants are those of the check ``mutation``; ``runs`` is how often the tests run to find flaky ones.
     """
 
     candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}")

@@ -14,7 +14,7 @@ HOW_TO_INSTALL = f"mutants need libcst: {how_to_add('mutation')}"
 
 
 class MutantOptions(CheckOptions):
-    """Of more than ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead."""
+    """Which mutants of ``target`` are judged, as in `MutationOptions`."""
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")

@@ -21,14 +21,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.extensions.web.comparison import Comparison
-from codex_multi_role.extensions.web.flow_form import (
-    as_sent,
-    form_of,
-    read_flows,
-    read_playbooks,
-    requested_run,
-    worst_case_of,
-)
+from codex_multi_role.extensions.web.flow_form import as_sent, form_of, read_flows, requested_run, worst_case_of
 from codex_multi_role.extensions.web.followers import Followers
 from codex_multi_role.extensions.web.forms import LABELS, MOST_BYTES, Form, in_form_words, page, problem, with_form
 from codex_multi_role.extensions.web.guard import RequestGuard
@@ -36,6 +29,8 @@ from codex_multi_role.extensions.web.listing import EVERY, SORTS, RunList
 from codex_multi_role.extensions.web.run_pages import RunPages
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
+from codex_multi_role.lifecycle.team_loading import roles_folder
+from codex_multi_role.playbook import playbook_names
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.run_options import OPTIONS
 
@@ -154,11 +149,11 @@ class _FirstPages:
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
             return problem(404, "Flow not found", "Start a run lists all flows.")
-        form = form_of(flow, read_playbooks(self._roles), sent)
+        form = form_of(flow, playbook_names(roles_folder(self._roles)), sent)
         if "estimate" in sent:
             return self._form_page(flow.name, sent)
         try:
-            run_id = self._starter.start(requested_run(form, sent))
+            run_id = self._starter.start(requested_run(form))
         except CodexMultiRoleError as error:
             return self._form_page(flow.name, sent, 422, in_form_words(str(error)), in_form_words(error.hint))
         return RedirectResponse(f"/runs/{run_id}?done=started", 303)
@@ -168,7 +163,7 @@ class _FirstPages:
         flow = flows.find(name)
         if flow is None:
             return page("flows.html", flows=flows)
-        form = form_of(flow, read_playbooks(self._roles), sent)
+        form = form_of(flow, playbook_names(roles_folder(self._roles)), sent)
         secret = self._access.form_secret
         most = in_form_words(worst_case_of(form, self._roles))
         values = {"form": form, "most": most, "labels": LABELS, "options": OPTIONS, "form_secret": secret}

@@ -27,11 +27,8 @@ class ArtifactEntry:
 
 def is_shown(path: Path) -> bool:
     """Whether ``path``, relative to a run's folder, may be viewed and can be part of a URL."""
-    return not any(part.startswith((".", JOURNAL)) or _is_not_utf8(part) for part in path.parts)
-
-
-def _is_not_utf8(name: str) -> bool:
-    return name.encode("utf-8", "ignore").decode() != name
+    names = path.parts
+    return not any(each.startswith((".", JOURNAL)) or each.encode(errors="ignore").decode() != each for each in names)
 
 
 def real_path(root: Path, wanted: str) -> Path | None:

@@ -14,7 +14,6 @@ from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.extensions.web.forms import Form
 from codex_multi_role.extensions.web.starting import NewRun
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
-from codex_multi_role.playbook import playbook_names
 from codex_multi_role.run_options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
@@ -79,11 +78,6 @@ def read_flows(roles: Path | None) -> StartableFlows:
     )
 
 
-def read_playbooks(roles: Path | None) -> list[str]:
-    """Return the names of the playbooks."""
-    return playbook_names(roles_folder(roles))
-
-
 def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> FlowForm:
     """Build the form, empty or as it was ``sent``."""
     sent = sent or {}
@@ -120,7 +114,7 @@ def worst_case_of(form: FlowForm, roles: Path | None) -> str:
         return str(error)
 
 
-def requested_run(form: FlowForm, sent: Form) -> NewRun:
+def requested_run(form: FlowForm) -> NewRun:
     """Convert what was sent to a run; inputs left empty get the flow's defaults.
 
     Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.

@@ -53,13 +53,8 @@ class RunRow:
         return flow in ("", self.record.get("flow")) and str(self.record.get("started_at", "")) >= since
 
     def matches(self, words: list[str]) -> bool:
-        record = self.record
-        searched = (
-            self.run_id,
-            self.status,
-            self.question,
-            *(record.get(name) for name in ("goal", "flow", "outcome")),
-        )
+        told = (self.record.get(name) for name in ("goal", "flow", "outcome"))
+        searched = (self.run_id, self.status, self.question, *told)
         text = " ".join(str(each) for each in searched if each).lower()
         return all(word in text for word in words)
 
@@ -113,12 +108,11 @@ class RunList:
         return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts, flows)
 
     def _rows(self) -> list[RunRow]:
-        return [self._row(run.folder, run.record) for run in reversed(self._list_runs())]
-
-    def _row(self, folder: RunFolder, record: dict[str, Any]) -> RunRow:
-        status = status_now(folder, record)
-        question = _first_question(folder, record)
-        return RunRow(folder, record, WAITING if question else status, question)
+        rows = []
+        for run in reversed(self._list_runs()):
+            status, question = status_now(run.folder, run.record), _first_question(run.folder, run.record)
+            rows.append(RunRow(run.folder, run.record, WAITING if question else status, question))
+        return rows
 
 
 def _first_question(folder: RunFolder, record: dict[str, Any]) -> str:

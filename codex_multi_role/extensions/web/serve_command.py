@@ -48,10 +48,7 @@ TOKEN = Setting(
 )
 
 
-@command(
-    *(HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN),
-    SHARED_RUNS,
-)
+@command(HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN, SHARED_RUNS)
 def serve(
     host: str,
     port: int,

@@ -9,7 +9,7 @@ from functools import partial
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.flow_walk import FlowWalk
-from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
+from codex_multi_role.extensions.documentation.quality import _Gate
 from codex_multi_role.extensions.measuring.measured_process import MeasuredProcess
 from codex_multi_role.extensions.research.search_providers import _has_searched
 from codex_multi_role.flow.result_reads import check_measured, routes_on_result
@@ -39,7 +39,7 @@ def _not_put_back(name: str) -> ReplacedFunction:
 
 def _by_its_total_only(measured: Callable[..., dict[str, object]], self: _Gate) -> dict[str, object]:
     score, _ = self._best()
-    return {**measured(self), "status": PASSED if score.total >= self._options.threshold else BELOW}
+    return {**measured(self), "status": "passed" if score.total >= self._options.threshold else "below"}
 
 
 def _whoever_said_it(ask: Callable[..., StepOutcome], *given: object) -> StepOutcome:

@@ -20,13 +20,7 @@ def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
     A part that fails stops neither the others nor the worker. Raises `DatabaseUnreachable`.
     """
     lines = _bury_the_dead(database)
-    for part in (
-        _take_over,
-        _resume_parked,
-        _release_held,
-        _complete_enqueuing,
-        _find_lost,
-    ):
+    for part in (_take_over, _resume_parked, _release_held, _complete_enqueuing, _find_lost):
         try:
             lines += part(queued)
         except DatabaseUnreachable:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from uuid import uuid4
 
 from codex_multi_role.codex.usage import tokens_by_model
 from codex_multi_role.extensions.replays.normalization import PathNames
+from codex_multi_role.extensions.replays.reuse.role_inputs import content_digest
 from codex_multi_role.extensions.replays.reuse.timed_results import MEASURED, TimedResult
-from codex_multi_role.extensions.replays.reuse.turn_inputs import TurnBasis, digest
+from codex_multi_role.extensions.replays.reuse.turn_inputs import TurnBasis
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.steps.turn_record import TurnResult
 from codex_multi_role.workspace.manifest import Manifest
 
 IN_RUN_FOLDER = re.compile(r"<<(run folder|copies)>>/([\w./+@-]*[\w+@-])")
-MOST_FILES = 2000
 
 
 def path_names(run: RunFolder, workspace: Path) -> PathNames:
@@ -37,22 +34,7 @@ def files_named_in(text: str, run: RunFolder) -> list[tuple[str, str]]:
     """The paths in folders of the run that ``text`` names, with digests of what is there: a role may read it."""
     folders = _folders_of(run)
     names = sorted(set(IN_RUN_FOLDER.findall(text)))
-    return [(name, _digest_of(folders[folder] / name)) for folder, name in names]
-
-
-def _digest_of(path: Path) -> str:
-    """Of a folder, that of its files; new each time if it cannot be read, or has too many."""
-    files = list(islice(path.rglob("*"), MOST_FILES + 1)) if path.is_dir() else [path]
-    try:
-        if len(files) <= MOST_FILES:
-            return digest([(str(file.relative_to(path)), _content_of(file)) for file in sorted(files)])
-    except OSError:
-        pass
-    return uuid4().hex
-
-
-def _content_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return [(name, content_digest(folders[folder] / name)) for folder, name in names]
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,10 @@ def read_document(path: Path, data: bytes, *, main_text: bool = True) -> Searche
     Raises Unreadable.
     """
     kind = ENDINGS[path.suffix.lower()]
-    found = (
-        _from_pdf(data)
-        if kind == "pdf"
-        else _from_html(_decoded(data), main_text)
-        if kind == "html"
-        else _from_text(_decoded(data))
-    )
+    if kind == "html":
+        found = _from_html(_decoded(data), main_text)
+    else:
+        found = _from_pdf(data) if kind == "pdf" else _from_text(_decoded(data))
     whole = found.text.strip()
     text = whole[:MOST_CHARACTERS]
     if not text:

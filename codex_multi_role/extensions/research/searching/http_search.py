@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
@@ -107,12 +106,8 @@ def _fetched(request: urllib.request.Request, seconds: float) -> Any:  # noqa: A
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return "\n".join(each for each in _texts(value))
+        return "\n".join(each for each in value if isinstance(each, str))
     return str(value) if isinstance(value, str | int | float) else ""
-
-
-def _texts(values: list[Any]) -> Iterator[str]:
-    yield from (each for each in values if isinstance(each, str))
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from codex_multi_role.presentation.recorded import read_record, status_now, tota
 from codex_multi_role.presentation.result import result_of as shown_result
 from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
 from codex_multi_role.reading.shipped import PLAYBOOKS, definition_folders
-from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
+from codex_multi_role.run_folder import RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import BaselineMeasured, TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
 from codex_multi_role.run_options import RunPlace, all_options
@@ -140,23 +140,16 @@ def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | BaselineMeasured 
             before = event
         elif isinstance(event, TestsEnded):
             before, first, is_current = before if seen else event, first or event, True
-        elif _is_of(event, changed):
+        elif isinstance(event, TurnStarted) and (event.role, event.turn) in changed:
             seen, is_current = True, False
     return before, first, is_current
-
-
-def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:
-    return isinstance(event, TurnStarted) and (event.role, event.turn) in turns
 
 
 def _files(history: RunHistory) -> list[str]:
     lines = history.folder.redact(diff(history.folder, stat=True).text).splitlines()
     more = [f"and {len(lines) - MOST_FILE_LINES} more lines"] if len(lines) > MOST_FILE_LINES else []
-    left = (
-        [f"left by test runs, and no part of this: {code(history.folder.redact(history.left_out))}"]
-        if history.left_out
-        else []
-    )
+    named = code(history.folder.redact(history.left_out))
+    left = [f"left by test runs, and no part of this: {named}"] if history.left_out else []
     return ["### Files", "", *code_block(lines[:MOST_FILE_LINES]), *more, *left]
 
 
