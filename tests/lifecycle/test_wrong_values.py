@@ -40,91 +40,56 @@ steps:
     with: {argv: [ruff]}
     next: [{when: "steps.lint.exit_code", end: red, exit: 1}, {end: green}]
 """
-WRONG = [
-    # values of options
-    ("check: command, with: {argv: ls -l}", "with: check command: argv: must be a list of strings, because there is"),
+OPTIONS = [
+    ("command", "argv: ls -l", "argv: must be a list of strings, because there is"),
+    ("command", "argv: []", "argv: list should have at least 1 item after validation"),
+    ("command", "argv: [ls], timeout_seconds: 0", "timeout_seconds: input should be greater"),
+    ("command", "argv: [ls], json: maybe", "json: input should be True, False or 'auto'"),
+    ("command", "argv: [ls], cwd: 3", "cwd: must be text, not 3"),
+    ("choose", "candidates: [], by: [{key: a, prefer: high}]", "by[0].prefer: input should"),
+    ("command", "argv: '{{ inputs.word }}'", "argv: it would be a text"),
+    ("command", "argv: [ls], expect: '{{ goal }}'", "expect: it would be a text"),
+    ("command", "argv: [ls], json: '{{ inputs.depth }}'", "json: it would be one of"),
+    ("command", "argv: [ls], cwd: ['{{ goal }}']", "cwd: it would be a list"),
     (
-        "check: command, with: {argv: []}",
-        "with: check command: argv: list should have at least 1 item after validation",
+        "choose",
+        "candidates: '{{ steps.lint.stdout }}', by: [{key: a, prefer: highest}]",
+        "candidates: it would be a te",
     ),
-    (
-        "check: command, with: {argv: [ls], timeout_seconds: 0}",
-        "with: check command: timeout_seconds: input should be gr",
-    ),
-    (
-        "check: command, with: {argv: [ls], json: maybe}",
-        "with: check command: json: input should be True, False or 'aut",
-    ),
-    ("check: command, with: {argv: [ls], cwd: 3}", "with: check command: cwd: must be text, not 3"),
-    (
-        "check: choose, with: {candidates: [], by: [{key: a, prefer: high}]}",
-        "with: check choose: by[0].prefer: input sho",
-    ),
-    ("check: command, with: {argv: '{{ inputs.word }}'}", "with: check command: argv: it would be a text"),
-    ("check: command, with: {argv: [ls], expect: '{{ goal }}'}", "with: check command: expect: it would be a text"),
-    ("check: command, with: {argv: [ls], json: '{{ inputs.depth }}'}", "with: check command: json: it would be one of"),
-    ("check: command, with: {argv: [ls], cwd: ['{{ goal }}']}", "with: check command: cwd: it would be a list"),
-    (
-        "check: choose, with: {candidates: '{{ steps.lint.stdout }}', by: [{key: a, prefer: highest}]}",
-        "with: check choose: candidates: it would be a text",
-    ),
-    ("check: tests, with: {pytest_comand: pytest}", 'with: check tests: unknown option "pytest_comand"; did you mean'),
-    # comparisons
-    (
-        "check: tests, next: [{when: \"steps.last.verdict == 'ok'\", end: x}]",
-        "next[0].when: steps.last.verdict is never",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]",
-        "next[0].when: steps.lint.verdict is nev",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.judge.verdict == 'DONE'\", end: x}]",
-        "next[0].when: steps.judge.verdict is nev",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.judge.status == 'approved'\", end: x}]",
-        "next[0].when: steps.judge.status is n",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.planner.status == 'DONE'\", end: x}]",
-        "next[0].when: steps.planner.status is ",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.approve.verdict == 'approved'\", end: x}]",
-        "next[0].when: steps.approve.verdict",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.inner.outcome == 'rde'\", end: x}]",
-        "next[0].when: steps.inner.outcome is never",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.each.failed == 'none'\", end: x}]",
-        "next[0].when: steps.each.failed is never 'n",
-    ),
-    (
-        "ask: planner, next: [{when: \"steps.lint.exit_code > '0'\", end: x}]",
-        "next[0].when: steps.lint.exit_code > '0' com",
-    ),
-    ("ask: planner, with: {a: \"{{ inputs.depth == 'fast' }}\"}", "with.a: inputs.depth is never 'fast'"),
-    # lists and numbers
-    (
-        "ask: planner, for_each: {max_items: 3, items: '{{ inputs.word }}'}",
-        "for_each.items: must be a list, but {{ inputs.word }} is a te",
-    ),
-    (
-        "ask: planner, for_each: {max_items: 3, items: '{{ inputs.count }}'}",
-        "for_each.items: must be a list, but {{ inputs.count }} is a ",
-    ),
-    (
-        "ask: planner, for_each: {max_items: 3, items: '{{ steps.lint.stdout }}'}",
-        "for_each.items: must be a list, but {{ steps.lint.stdou",
-    ),
-    (
-        "ask: planner, for_each: {items: [1], concurrency: '{{ inputs.names }}'}",
-        "for_each.concurrency: must be a number, but {{ inputs.names",
-    ),
+    ("tests", "pytest_comand: pytest", 'unknown option "pytest_comand"; did you mean'),
 ]
+CONDITIONS = {
+    "steps.lint.verdict == 'passed'": "steps.lint.verdict is never",
+    "steps.judge.verdict == 'DONE'": "steps.judge.verdict is never",
+    "steps.judge.status == 'approved'": "steps.judge.status is never",
+    "steps.planner.status == 'DONE'": "steps.planner.status is never",
+    "steps.approve.verdict == 'approved'": "steps.approve.verdict",
+    "steps.inner.outcome == 'rde'": "steps.inner.outcome is never",
+    "steps.each.failed == 'none'": "steps.each.failed is never 'none'",
+    "steps.lint.exit_code > '0'": "steps.lint.exit_code > '0' com",
+}
+ITEMS = {
+    "{{ inputs.word }}": "must be a list, but {{ inputs.word }} is a text",
+    "{{ inputs.count }}": "must be a list, but {{ inputs.count }} is a ",
+    "{{ steps.lint.stdout }}": "must be a list, but {{ steps.lint.stdout }} is a ",
+}
+IS_OK, IS_FAST = "steps.last.verdict == 'ok'", "{{ inputs.depth == 'fast' }}"
+CONCURRENCY = "ask: planner, for_each: {items: [1], concurrency: '{{ inputs.names }}'}"
+WRONG = [
+    *((f"check: {name}, with: {{{given}}}", f"with: check {name}: {words}") for name, given, words in OPTIONS),
+    *(
+        (f'ask: planner, next: [{{when: "{each}", end: x}}]', f"next[0].when: {CONDITIONS[each]}")
+        for each in CONDITIONS
+    ),
+    *(
+        (f"ask: planner, for_each: {{max_items: 3, items: '{each}'}}", f"for_each.items: {ITEMS[each]}")
+        for each in ITEMS
+    ),
+    (f'check: tests, next: [{{when: "{IS_OK}", end: x}}]', "next[0].when: steps.last.verdict is never"),
+    (f'ask: planner, with: {{a: "{IS_FAST}"}}', "with.a: inputs.depth is never 'fast'"),
+    (CONCURRENCY, "for_each.concurrency: must be a number, but {{ inputs.names"),
+]
+"""Steps, and the messages about them."""
 
 
 def load(folder: Path, step: str) -> None:

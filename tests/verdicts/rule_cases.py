@@ -29,14 +29,6 @@ class Expected(NamedTuple):
     work: list[str]
 
 
-class MinimalFlow(NamedTuple):
-    """``rule``: the rule that decides."""
-
-    rule: str
-    case: Case
-    expected: Expected
-
-
 def step(name: str, kind: str, *keys: Record, **more: Any) -> dict[str, Any]:
     """A step that does the work of ``kind``, or calls the flow of that name."""
     merged: dict[str, Any] = {"id": name, **(WORK.get(kind) or {"call": kind}), "next": []}
@@ -70,19 +62,16 @@ TOLD_BAD = {"next": [{"when": "steps.a.exit_code == 1", "end": "told"}]}
 FINAL = ({"id": "f", **WORK["check"]}, {"id": "g", **WORK["check"]})
 NEEDED = {"for_each": {"items": [{"id": "x", "needs": []}, {"id": "y", "needs": ["x"]}], "needs": "{{ item.needs }}"}}
 
-MINIMAL_FLOWS = (
-    MinimalFlow(
-        "R1: each try of a call repeats its items",
+MINIMAL_FLOWS: Mapping[str, tuple[Case, Expected]] = {
+    "R1: each try of a call repeats its items": (
         case([step("a", "inner", TWICE)], {"a/p": "good bad good"}, inner=[step("p", "check", ITEMS)]),
         expect("0 success", "a a/p a/p", "a.1/p.1.0 a.1/p.1.1 a.1/p.1.0 a.1/p.1.1"),
     ),
-    MinimalFlow(
-        "R1: each try of a call repeats its reviews",
+    "R1: each try of a call repeats its reviews": (
         case([step("a", "inner", TWICE)], {"a/p": "bad good"}, inner=[step("p", "review")]),
         expect("0 success", "a a/p a/p", "a.1/p.1 a.1/p.1"),
     ),
-    MinimalFlow(
-        "R1: each try of a call repeats the items of a call in it",
+    "R1: each try of a call repeats the items of a call in it": (
         case(
             [step("a", "inner", TWICE)],
             {"a/p/x": "bad good"},
@@ -91,23 +80,19 @@ MINIMAL_FLOWS = (
         ),
         expect("0 success", "a a/p a/p/x a/p a/p/x", "a.1/p.1/x.1.0 a.1/p.1/x.1.1 a.1/p.1/x.1.0 a.1/p.1/x.1.1"),
     ),
-    MinimalFlow(
-        "R1: each try of an item repeats the items below it",
+    "R1: each try of an item repeats the items below it": (
         case([step("a", "inner", TWICE, for_each=[0])], {"a/p": "bad good"}, inner=[step("p", "check", ITEMS)]),
         expect("0 success", "a a/p a/p", "a.1.0/p.1.0 a.1.0/p.1.1 a.1.0/p.1.0 a.1.0/p.1.1"),
     ),
-    MinimalFlow(
-        "R2: within a skipped call, a failed item stops the others",
+    "R2: within a skipped call, a failed item stops the others": (
         case([step("a", "inner", SKIP)], {"a/p": "failed"}, inner=[step("p", "check", ITEMS)]),
         expect("0 success", A_P, "a.1/p.1.0"),
     ),
-    MinimalFlow(
-        "R2: within a try that is not the last, a failed item stops the others",
+    "R2: within a try that is not the last, a failed item stops the others": (
         case([step("a", "inner", TWICE)], {"a/p": "failed good"}, inner=[step("p", "check", ITEMS)]),
         expect("0 success", "a a/p a/p", "a.1/p.1.0 a.1/p.1.0 a.1/p.1.1"),
     ),
-    MinimalFlow(
-        "R2: within an item under `until`, a failed item stops the others",
+    "R2: within an item under `until`, a failed item stops the others": (
         case(
             [step("a", "inner", for_each={**EACH, "until": "results | selectattr('status', 'eq', 'done') | list"})],
             {"a/p": "failed good"},
@@ -115,8 +100,7 @@ MINIMAL_FLOWS = (
         ),
         expect("0 success", "a a/p a/p", "a.1.0/p.1.0 a.1.1/p.1.0 a.1.1/p.1.1"),
     ),
-    MinimalFlow(
-        "R2: within a skipped call, a copy that cannot be merged fails the call",
+    "R2: within a skipped call, a copy that cannot be merged fails the call": (
         case(
             [step("a", "inner", SKIP, TOLD_FAILED)],
             {"a/p": "good", "a/q": "good"},
@@ -125,18 +109,15 @@ MINIMAL_FLOWS = (
         ),
         expect("0 told", A_P, "a.1/p.1"),
     ),
-    MinimalFlow(
-        "R2: `exit_code` of a skipped call is 3 if it failed",
+    "R2: `exit_code` of a skipped call is 3 if it failed": (
         case([step("a", "inner", SKIP, TOLD_FAILED)], {"a/p": "failed"}, inner=[step("p", "ask")]),
         expect("0 told", A_P, "a.1/p.1"),
     ),
-    MinimalFlow(
-        "R2: `exit_code` of a skipped call is 1 if it was bad",
+    "R2: `exit_code` of a skipped call is 1 if it was bad": (
         case([step("a", "inner", SKIP, TOLD_BAD)], {"a/p": "bad"}, inner=[step("p", "check")]),
         expect("0 told", A_P, "a.1/p.1"),
     ),
-    MinimalFlow(
-        "R2: a call that failed is no bad call for `next` and `allow: [bad]`",
+    "R2: a call that failed is no bad call for `next` and `allow: [bad]`": (
         case(
             [step("a", "inner", next=[{"when": "steps.a.exit_code > 0", "end": "told"}])],
             {"a/p": "failed"},
@@ -144,36 +125,31 @@ MINIMAL_FLOWS = (
         ),
         expect("3 bad_request", A_P, "a.1/p.1"),
     ),
-    MinimalFlow(
-        "R2: an item that needs a bad one is skipped, not failed",
+    "R2: an item that needs a bad one is skipped, not failed": (
         case([step("a", "check", NEEDED, next=[{"when": "steps.a.failed > 0", "end": "failed"}])], {"a": "bad"}),
         expect("1 a_failed", "a", "a.1.0"),
     ),
-    MinimalFlow(
-        "V: an item that is bad counts as failed for `needs`, and the author may decide",
+    "V: an item that is bad counts as failed for `needs`, and the author may decide": (
         case(
             [step("a", "check", NEEDED, next=[{"when": "steps.a.results[0].bad", "end": "told"}])],
             {"a": "bad"},
         ),
         expect("0 told", "a", "a.1.0"),
     ),
-    MinimalFlow(
-        "V: with allowed items, no good one makes a fan-out bad, which that does not save",
+    "V: with allowed items, no good one makes a fan-out bad, which that does not save": (
         case([step("a", "ask", for_each={**EACH, "allow": ["failed"]})], {"a": "failed"}),
         expect("1 a_failed", "a", "a.1.0 a.1.1"),
     ),
-    *(
-        MinimalFlow(
-            f"V: `allow: [{word}]` of a {kind} saves what ended {leaf}",
+    **{
+        f"V: `allow: [{word}]` of a {kind} saves what ended {leaf}": (
             case([step("a", kind, allow=[word])], {where: leaf}, inner=[step("p", "check")]),
             expect(end, path, work),
         )
         for kind, where, path, work in (("check", "a", "a", "a.1"), ("inner", "a/p", A_P, "a.1/p.1"))
         for word, leaf, end in (("failed", "failed", "0 success"), ("failed", "bad", "1 a_failed"))
-    ),
-    *(
-        MinimalFlow(
-            f"V: `for_each: {{allow: [{word}]}}`, with an item that ends {items.split()[0]}",
+    },
+    **{
+        f"V: `for_each: {{allow: [{word}]}}`, with an item that ends {items.split()[0]}": (
             case([step("a", "check", for_each={**EACH, "allow": [word]})], {"a": items}),
             expect(end, "a", work),
         )
@@ -183,33 +159,29 @@ MINIMAL_FLOWS = (
             ("failed", "bad good", "1 a_failed", "a.1.0 a.1.1"),
             ("failed", "failed good", "0 success", "a.1.0 a.1.1"),
         )
-    ),
-    MinimalFlow(
-        "V: `until` that is not met is bad with allowed items as well",
+    },
+    "V: `until` that is not met is bad with allowed items as well": (
         case(
             [step("a", "ask", for_each={**EACH, "allow": ["failed"], "until": "results | selectattr('bad') | list"})],
             {"a": "good"},
         ),
         expect("1 a_failed", "a", "a.1.0 a.1.1"),
     ),
-    MinimalFlow(
-        "V: a bad called flow whose copy cannot be merged has failed",
+    "V: a bad called flow whose copy cannot be merged has failed": (
         case([step("a", "inner", COPY)], {"a/p": "bad"}, merges={"a": [False]}, inner=[step("p", "check")]),
         expect("3 merge_conflicts", A_P, "a.1/p.1"),
     ),
-    MinimalFlow(
-        "V: merging is not part of the work that `retry` repeats",
+    "V: merging is not part of the work that `retry` repeats": (
         case([step("a", "ask", COPY, TWICE)], {"a": "good"}, merges={"a": [False, True]}),
         expect("3 merge_conflicts", "a", "a.1"),
     ),
-    MinimalFlow(
-        "R4: every final check runs, and one that could not run turns 0 into 1",
+    "R4: every final check runs, and one that could not run turns 0 into 1": (
         case([step("a", "ask")], {"a": "good", "finally.f": "failed", "finally.g": "good"}, final=FINAL),
         expect("1 finally_failed", "a", "a.1 finally.f finally.g"),
     ),
-    MinimalFlow(
-        "R4: final checks change no other end",
+    "R4: final checks change no other end": (
         case([step("a", "ask")], {"a": "failed", "finally.f": "bad", "finally.g": "bad"}, final=FINAL),
         expect("3 bad_request", "a", "a.1 finally.f finally.g"),
     ),
-)
+}
+"""By the rule that decides, with what happens in it."""
