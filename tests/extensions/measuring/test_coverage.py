@@ -97,30 +97,23 @@ def test_failed_tests_do_not_crash_and_unreached_lines_are_named(make_context: M
     assert result["coverage"] == 80.0  # 6 lines and 4 branches, of which one each is missing
 
 
-def test_module_that_fails_to_import_is_a_crash_that_says_why(make_context: MakeContext) -> None:
-    result = _of(make_context, "import nowhere_to_be_found\n")
-    assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
-    assert "nowhere_to_be_found" in result["output_tail"]
-
-
-def test_tests_that_are_not_python_are_not_run(make_context: MakeContext) -> None:
-    result = _of(make_context, "def test_x(:\n")
-    assert (result["status"], result["crashed"], result["exit_code"]) == ("syntax error", True, None)
-    assert result["reason"] == "tests/test_sign.py: line 1: invalid syntax"
-
-
-def test_target_that_is_not_python_could_not_run(make_context: MakeContext) -> None:
-    result = _measure(make_context({"a.py": "not one line of Python", "tests/test_a.py": ""}, target="a.py"))
-    assert (result["status"], result["reason"]) == ("could not run", "a.py: line 1: invalid syntax")
-
-
 @pytest.mark.parametrize(
-    ("target", "words"), [("gone.py", "gone.py: cannot be read"), ("empty", "contains no Python file")]
+    ("target", "tests", "ended", "words"),
+    [
+        ("sign.py", "import nowhere_to_be_found\n", ("crashed", True, None), "nowhere_to_be_found"),
+        ("sign.py", "def test_x(:\n", ("syntax error", True, None), "tests/test_sign.py: line 1: invalid syntax"),
+        ("words.py", "", ("could not run", True, None), "words.py: line 1: invalid syntax"),
+        ("gone.py", "", ("could not run", True, None), "gone.py: cannot be read"),
+        ("empty", "", ("could not run", True, None), "contains no Python file"),
+    ],
 )
-def test_target_that_is_not_there_could_not_run(make_context: MakeContext, target: str, words: str) -> None:
-    result = _measure(make_context({"empty/readme": "", "tests/test_a.py": ""}, target=target))
-    assert result["status"] == "could not run"
-    assert words in result["reason"]
+def test_what_cannot_be_measured_says_why(
+    make_context: MakeContext, target: str, tests: str, ended: tuple[str, bool, None], words: str
+) -> None:
+    files = {"sign.py": SOURCE, "words.py": "not one line of Python", "empty/readme": "", "tests/test_sign.py": tests}
+    result = _measure(make_context(files, target=target))
+    assert (result["status"], result["crashed"], result["coverage"]) == ended
+    assert words in result["reason"] + result["output_tail"]
 
 
 @pytest.mark.long

@@ -199,13 +199,10 @@ def test_without_the_extra_it_says_how_to_install_it(
     assert "pip install 'codex-multi-role[mutation]'" in result["reason"]
 
 
-@pytest.mark.usefixtures("suites_here")
-def test_unknown_mutant_is_refused(make_context: MakeContext) -> None:
+@here
+def test_unknown_mutant_and_path_out_of_the_workspace_are_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match=r"check mutation: mutants: no mutant '99\.1' of this file"):
         _of(make_context, GRADE, EDGE, mutants=["2.1", "99.1"])
-
-
-def test_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check mutation: target: unsafe path"):
         _judge(make_context({"tests/test_a.py": ""}, target="../grade.py"))
 

@@ -30,7 +30,7 @@ def _after_any_string(check: Callable[..., None], self: TolerantReader, kind: st
 ANSWERS: Broken = {
     "a string that may have ended too early is not taken": (
         replaced(TolerantReader._check_missing_comma, _after_any_string),
-        f"{REPAIR}::test_string_is_never_guessed",
+        f"{REPAIR}::test_string_or_structure_is_never_guessed",
     ),
     "what is left behind an object is looked at": (
         returns(_is_over, True),
