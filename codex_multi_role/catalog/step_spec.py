@@ -344,10 +344,20 @@ def _check_kind_of_key(own: type[Step], key: str, having: Callable[[type[Step]],
         raise WrongKey(f"{key} belongs to {' or '.join(owners)}", *path)
 
 
-def _check_merge(step: AskStep | CallStep) -> None:
-    if step.for_each is not None and step.for_each.until is not None and step.isolate and step.isolate.merge != "none":
-        problem = "until with isolate requires merge: none; a check merge merges the result that counts"
-        raise WrongKey(problem, "for_each", "until")
+class IsolatedStep(Step):
+    """A step that can do its work in a copy of the workspace."""
+
+    isolate: Takes[Isolated | None, Keys | Literal["worktree"] | Isolate | None] = optional(
+        None, "`worktree`, or its keys: the work is done in a git worktree (elsewhere a copy) of the workspace."
+    )
+
+    @model_validator(mode="after")
+    def _check_merge(self) -> Self:
+        is_won = self.for_each is not None and self.for_each.until is not None
+        if is_won and self.isolate is not None and self.isolate.merge != "none":
+            problem = "until with isolate requires merge: none; a check merge merges the result that counts"
+            raise WrongKey(problem, "for_each", "until")
+        return self
 
 
 class _NoAsk:
@@ -376,7 +386,7 @@ class _NotIsolated:
     isolate: ClassVar[None] = None
 
 
-class AskStep(_NoCheck, _NoReview, _NoCall, Step):
+class AskStep(_NoCheck, _NoReview, _NoCall, IsolatedStep):
     """Ask a role: a turn. ``*`` asks the roles in the order of the catalog's ``dependencies()``."""
 
     kind: ClassVar[str] = "ask"
@@ -395,9 +405,6 @@ class AskStep(_NoCheck, _NoReview, _NoCall, Step):
     )
     reply: Nested[dict[str, JsonValue] | None] = optional(
         None, "A JSON Schema that replaces the role's `output_schema`."
-    )
-    isolate: Takes[Isolated | None, Keys | Literal["worktree"] | Isolate | None] = optional(
-        None, "`worktree`, or its keys: ask in a git worktree (elsewhere a copy) of the workspace."
     )
     limits: Takes[TurnLimits, Keys] = optional(TurnLimits(), "Deadlines, and how often the step may run.")
 
@@ -469,7 +476,6 @@ class AskStep(_NoCheck, _NoReview, _NoCall, Step):
                 raise WrongKey(f'{key} goes with one role, not with "*"', key)
         if self.prompt_replaces and self.prompt is None:
             raise WrongKey("prompt_replaces needs a prompt to send instead", "prompt_replaces")
-        _check_merge(self)
         return self
 
     @property
@@ -522,22 +528,14 @@ class ReviewStep(_NoAsk, _NoCheck, _NoCall, _NotIsolated, Step):
         return self
 
 
-class CallStep(_NoAsk, _NoCheck, _NoReview, Step):
+class CallStep(_NoAsk, _NoCheck, _NoReview, IsolatedStep):
     """Call another flow."""
 
     kind: ClassVar[str] = "call"
 
     call: Text = Field(description="A flow to call.")
     with_: Named[str, JsonValue] = optional({}, "The called flow's inputs.")
-    isolate: Takes[Isolated | None, Keys | Literal["worktree"] | Isolate | None] = optional(
-        None, "`worktree`, or its keys: walk the called flow in a git worktree (elsewhere a copy) of the workspace."
-    )
     limits: Takes[CallLimits, Keys] = optional(CallLimits(), "Deadlines, and how often and how deep the flow may run.")
-
-    @model_validator(mode="after")
-    def _check_groups(self) -> Self:
-        _check_merge(self)
-        return self
 
 
 StepSpec = AskStep | CheckStep | ReviewStep | CallStep
