@@ -26,10 +26,10 @@ from codex_multi_role.cli.flow_explanation import (
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
+from codex_multi_role.cli.roles import WATCH, repeatedly
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.cli.team import WATCH, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.notes import notes_on

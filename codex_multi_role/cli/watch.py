@@ -122,7 +122,7 @@ def watch_all(runs_dir: Path, remote: RemoteRuns | None, *, plain: bool) -> None
 def _redraw(reader: RunsReader) -> None:
     from rich.live import Live  # here: only a terminal needs it
 
-    from codex_multi_role.cli.drawing import DrawingConsole
+    from codex_multi_role.cli.live import DrawingConsole
 
     with Live(console=DrawingConsole(stderr=True), auto_refresh=False) as live:
         while True:  # waits: for the runs, ended when none is worked on

@@ -37,13 +37,13 @@ from codex_multi_role.host.programs import loaded_in_temporary_folders, program_
 from codex_multi_role.host.user_cache import make_private, user_state
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of
-from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import repositories_below
 from codex_multi_role.workspace.manifest import all_places
+from codex_multi_role.workspace.repository import Repository
 
 LOOPBACK = "127.0.0.1,localhost"
 SET_UP_BY = frozenset(
@@ -219,12 +219,18 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     written = (source.writes(definitions.options) for source in sources_of(definitions.options.added).values())
     files = [path.resolve() for path in written if path is not None and path.is_file()]
     below = repositories_below(definitions.workspace, runs_dir)
-    users = users_tree(definitions)
+    users = _users_tree(definitions)
     loaded = [each for each in loaded_in_temporary_folders(os.environ) if not _shares(each, definitions.workspace)]
     kept = tuple(dict.fromkeys((runs_dir, *users, *ours, *files, *steering.existing, *below, *loaded)))
     if definitions.needs_sandbox:
         require_exact(kept)
     return kept
+
+
+def _users_tree(definitions: Definitions) -> tuple[Path, ...]:
+    """The user's tree and repository, if the run leaves them as they are: they may be in a temporary folder."""
+    repository = Repository.around(definitions.source_workspace) if definitions.options.place.worktree else None
+    return (repository.top, repository.git_dir) if repository else ()
 
 
 def _shares(place: Path, workspace: Path) -> bool:

@@ -13,8 +13,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam, load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
-from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.lifecycle.preparing import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.lifecycle.subscribers import InstalledSubscribers

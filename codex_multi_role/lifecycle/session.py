@@ -29,9 +29,8 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.model_providers import sources_of
-from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
 from codex_multi_role.lifecycle.placement import Placement, is_elsewhere, journals_for
-from codex_multi_role.lifecycle.preparing import prepare_first
+from codex_multi_role.lifecycle.preparing import differences, keep_worktree, prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
@@ -51,8 +50,8 @@ from codex_multi_role.run_folder import (
 )
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import RELOADED, new_numbered
+from codex_multi_role.run_folder.owner import StopRequests
 from codex_multi_role.run_folder.states import RUN, States
-from codex_multi_role.run_folder.stop_request import StopRequests
 from codex_multi_role.run_options import RunReport, bring_up_to_date
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.review import answered_meanwhile

@@ -16,8 +16,7 @@ from types import FrameType
 
 from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunInterrupted, RunPaused, RunStatus, UsageError
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.owner import is_alive, is_held, is_running, read_owner
-from codex_multi_role.run_folder.stop_request import StopRequest, StopRequests
+from codex_multi_role.run_folder.owner import StopRequest, StopRequests, is_alive, is_held, is_running, read_owner
 
 
 def stopping_signals() -> list[signal.Signals]:

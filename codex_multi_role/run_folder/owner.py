@@ -1,4 +1,8 @@
-"""One live owner per run: an advisory lock that ends with its process and names it."""
+"""One live owner per run: an advisory lock that ends with its process and names it; and what a person wants of it.
+
+That it stops, or pauses: its own process reads the request, wherever that is. The address is the run, because a process
+may work on several, and be somebody else's program.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,15 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from codex_multi_role.errors import RunBusy
-from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.atomic import storage_errors, write_json
 from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_folder.typed_answers import user_name
 
 if TYPE_CHECKING:
     from codex_multi_role.run_folder.folder import RunFolder
@@ -112,3 +119,42 @@ def is_held(folder: RunFolder) -> bool:
 def read_owner(folder: RunFolder) -> dict[str, Any]:
     """Read ``pid``, ``start_time`` and ``session`` of who owns the run; empty once it has released the run."""
     return read_object(folder.owner_path)
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """``session``: which one is meant, as in ``owner.json``: a later one does not stop. ``at``: ISO 8601, UTC.
+
+    ``pauses``: the turns at work are finished and recorded first. ``hurries``: the programs at work are killed.
+    """
+
+    session: str
+    by: str
+    at: str
+    pauses: bool = False
+    hurries: bool = False
+
+
+class StopRequests:
+    """Those of the run in ``run_folder``; the latest counts."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._path = run_folder / "stop.json"
+
+    def find(self, session: str) -> StopRequest | None:
+        """What is requested of this session."""
+        try:
+            request = StopRequest(**read_object(self._path))
+        except TypeError:  # nothing is, or the file is damaged
+            return None
+        return request if request.session == session else None
+
+    def request(self, session: str, *, pauses: bool = False) -> StopRequest:
+        """In the name of this process's user. Raises `StorageError`."""
+        request = StopRequest(session, user_name(), now(), pauses)
+        write_json(self._path, asdict(request))
+        return request
+
+    def hurry(self, request: StopRequest) -> None:
+        """Raises `StorageError`."""
+        write_json(self._path, asdict(replace(request, hurries=True)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from codex_multi_role.cli.drawing import render
+from codex_multi_role.cli.live import render
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e

@@ -16,7 +16,7 @@ import pytest
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.own_worktree import differences
+from codex_multi_role.lifecycle.preparing import differences
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import OF_RUN, Manifest

@@ -10,8 +10,8 @@ from typing import Any
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.run_options import RERUN
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.forking.prepare import created
-from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.fork_workspace import ForkWorkspace
+from codex_multi_role.lifecycle.forking import created
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.option import Use

@@ -13,10 +13,10 @@ import click
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.cli.options import RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.roles import option_for
 from codex_multi_role.cli.run_additions import added_settings
 from codex_multi_role.cli.setting import FOLDER, Setting
 from codex_multi_role.cli.settings import FILE, settings_of_extensions
-from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.extensions.setup.json_schemas import editor_comment, schema_files
 from codex_multi_role.extensions.setup.starter import Starter

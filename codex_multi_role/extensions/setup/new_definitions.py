@@ -13,7 +13,7 @@ from codex_multi_role.catalog import RoleSpecCatalog, list_flows
 from codex_multi_role.catalog.role_spec import check_name
 from codex_multi_role.cli.options import ROLES, command
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.team import option_for
+from codex_multi_role.cli.roles import option_for
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.extensions.setup.json_schemas import editor_comment, schema_files
 from codex_multi_role.host.atomic import make_folder, write_bytes

@@ -21,7 +21,7 @@ from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
 from codex_multi_role.extensions.results.commit_texts import inert
 from codex_multi_role.host import own_python, programs, unpacking
-from codex_multi_role.lifecycle import members, own_worktree
+from codex_multi_role.lifecycle import members
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.playbook import loopback
@@ -118,7 +118,7 @@ OUTSIDE: Broken = {
         "workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",
     ),
     "a run in its own worktree cannot write to the user's tree": (
-        returns(own_worktree.users_tree, tuple[Path, ...]()),
+        returns(members._users_tree, tuple[Path, ...]()),
         "lifecycle/test_own_worktree.py::test_commands_write_to_the_worktree_only",
     ),
     "nothing is copied into a worktree through a symlink": (

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from codex_multi_role.cli.drawing import DrawingConsole
+from codex_multi_role.cli.live import DrawingConsole
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.cli.views import on_terminal

@@ -19,7 +19,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of, new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
-from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.fork_workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.placement import journals_for
