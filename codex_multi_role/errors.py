@@ -36,7 +36,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 DISTRIBUTION = "codex-multi-role"
 """The name under which pip knows this package."""
@@ -62,20 +62,21 @@ _SYSTEM_WORDS = {os.strerror(number): number for number in SYSTEM_HINTS} | dict.
 
 
 class ExitCode(IntEnum):
-    """The exit codes of a run and of every command."""
+    """The exit codes of a run and of every command. ``meaning`` completes "exit code N: …"."""
 
-    GOAL_REACHED = 0
-    GOAL_NOT_REACHED = 1
-    WRONG_USAGE = 2
-    FAILED = 3
-    WAITING = 4
-    BUDGET_USED_UP = 5
-    INTERRUPTED = 130
+    meaning: str
+    GOAL_REACHED = 0, "goal reached"
+    GOAL_NOT_REACHED = 1, "ended without reaching the goal"
+    WRONG_USAGE = 2, "wrong usage or configuration"
+    FAILED = 3, "a step or Codex failed"
+    WAITING = 4, "parked, waiting for a person"
+    BUDGET_USED_UP = 5, "parked, a limit or quota is used up"
+    INTERRUPTED = 130, "interrupted"
 
-    @property
-    def meaning(self) -> str:
-        """Completes "exit code N: …"."""
-        return _MEANINGS[self]
+    def __new__(cls, code: int, meaning: str = "") -> Self:
+        self = int.__new__(cls, code)
+        self._value_, self.meaning = code, meaning
+        return self
 
     @property
     def is_resumable(self) -> bool:
@@ -90,17 +91,6 @@ class ExitCode(IntEnum):
     def find(cls, code: object) -> ExitCode | None:
         """The member for ``code``; None for a run without one yet, and for a process ended by a signal."""
         return next((each for each in cls if each == code), None)
-
-
-_MEANINGS = {
-    ExitCode.GOAL_REACHED: "goal reached",
-    ExitCode.GOAL_NOT_REACHED: "ended without reaching the goal",
-    ExitCode.WRONG_USAGE: "wrong usage or configuration",
-    ExitCode.FAILED: "a step or Codex failed",
-    ExitCode.WAITING: "parked, waiting for a person",
-    ExitCode.BUDGET_USED_UP: "parked, a limit or quota is used up",
-    ExitCode.INTERRUPTED: "interrupted",
-}
 
 
 class RunStatus(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,12 +125,16 @@ def _redraw(reader: RunsReader) -> None:
     from codex_multi_role.cli.live import DrawingConsole
 
     with Live(console=DrawingConsole(stderr=True), auto_refresh=False) as live:
-        while True:  # waits: for the runs, ended when none is worked on
-            runs = reader.look()
-            live.update(_table(runs), refresh=True)
-            if not any(run.alive for run in runs):
-                return
-            time.sleep(LOOK_SECONDS)
+        _while_alive(reader, lambda runs: live.update(_table(runs), refresh=True))
+
+
+def _while_alive(reader: RunsReader, show: Callable[[list[RunNow]], None]) -> None:
+    while True:  # waits: for the runs, ended when none is worked on
+        runs = reader.look()
+        show(runs)
+        if not any(run.alive for run in runs):
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 def _table(runs: list[RunNow]) -> RenderableType:
@@ -168,15 +172,14 @@ def _now(run: RunNow) -> str:
 
 def _print_changes(reader: RunsReader) -> None:
     printed: dict[str, str] = {}
-    while True:  # waits: for the runs, ended when none is worked on
-        runs = reader.look()
+
+    def show(runs: list[RunNow]) -> None:
         for run in runs:
             if printed.get(run.run_id) != (line := _line(run)):
                 printed[run.run_id] = line
                 put_line(line)
-        if not any(run.alive for run in runs):
-            return
-        time.sleep(LOOK_SECONDS)
+
+    _while_alive(reader, show)
 
 
 def _line(run: RunNow) -> str:

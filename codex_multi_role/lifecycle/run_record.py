@@ -121,18 +121,9 @@ class RunRecord:
 
         ``found``: the ``result`` as in `run_result`, and what `changed_files` returns.
         """
-        self._fields |= {
-            "status": ending.status,
-            "outcome": ending.outcome,
-            "reason": ending.reason,
-            "exit_code": ending.exit_code,
-            "ended_at": now(),
-            "resets_at": ending.resets_at or None,
-            "hint": ending.hint,
-            "suggestion": ending.suggestion,
-            **found,
-            "totals": totals_of(self.folder, seconds),
-        }
+        self._fields |= {name: each for name, each in vars(ending).items() if name != "details"}
+        self._fields |= {"ended_at": now(), "resets_at": ending.resets_at or None, **found}
+        self._fields["totals"] = totals_of(self.folder, seconds)
         if ending.details:
             write_text(self.folder.path / "traceback.txt", self.folder.redact(ending.details))
         self.write()
