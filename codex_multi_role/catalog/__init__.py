@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog.catalog import CATALOG_FILES, RoleSpecCatalog
-from codex_multi_role.catalog.flow_loading import (
-    EVERY_ROLE,
-    FlowEntry,
-    FlowSpec,
-    GoalSpec,
-    InputSpec,
-    RouteSpec,
-    StepSpec,
-    asked_role_files,
-    list_flows,
-    read_flows,
-)
+from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
+from codex_multi_role.catalog.flow_loading import FlowEntry, asked_role_files, list_flows, read_flows
+from codex_multi_role.catalog.flow_spec import FlowSpec
 from codex_multi_role.catalog.prompts import (
     CapabilityRules,
     GeneralPrompts,
@@ -25,13 +16,10 @@ from codex_multi_role.catalog.prompts import (
     fill,
     instructions_digest,
 )
-from codex_multi_role.catalog.role_spec import (
-    RoleLimits,
-    RoleSpec,
-    without_wider_rights,
-)
+from codex_multi_role.catalog.role_spec import RoleLimits, RoleSpec, without_wider_rights
 from codex_multi_role.catalog.skills import KEPT_SKILLS
 from codex_multi_role.catalog.source_files import settings_file
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate
 

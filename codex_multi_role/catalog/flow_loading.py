@@ -12,10 +12,9 @@ from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.definition import yaml_key
-from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
+from codex_multi_role.catalog.step_spec import EVERY_ROLE
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.former_keys import rewrite
 from codex_multi_role.reading.places import Place, Problems
@@ -27,19 +26,6 @@ from codex_multi_role.reading.shipped import (
     no_such_definition,
 )
 from codex_multi_role.reading.yaml_source import load_yaml, validate
-
-__all__ = [
-    "EVERY_ROLE",
-    "STEP_KINDS",
-    "FlowEntry",
-    "FlowSpec",
-    "GoalSpec",
-    "InputSpec",
-    "RouteSpec",
-    "StepSpec",
-    "list_flows",
-    "read_flows",
-]
 
 
 @dataclass(frozen=True)
