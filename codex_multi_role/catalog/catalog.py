@@ -178,8 +178,7 @@ def build_role_specs(
             roles.append(source.spec(written.defaults, hints, files))
     problems.raise_found()
     for check in (_check_names, _check_dependencies, partial(_check_tools, tool_names=tool_names)):
-        with problems.collected():
-            check(sources, roles)
+        problems.collect(check, sources, roles)
     problems.raise_found()
     return tuple(roles)
 

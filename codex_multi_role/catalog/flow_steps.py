@@ -25,20 +25,16 @@ def check_steps(flow: FlowSpec) -> None:
     ids = [step.id for step in flow.steps]
     for index, step in enumerate(flow.steps):
         place = step_place(flow, index)
-        with problems.collected():
-            if step.id in ids[:index]:
-                raise (place / "id").error(f'"{step.id}" is the id of an earlier step', "Give each step an id.")
+        if step.id in ids[:index]:
+            problems.add((place / "id").error(f'"{step.id}" is the id of an earlier step', "Give each step an id."))
         for number, route in enumerate(step.next):
-            with problems.collected():
-                _check_route(route, place / "next" / number, ids, is_last=number == len(step.next) - 1)
-        with problems.collected():
-            _check_fan_out(step, place)
-        with problems.collected():
-            _check_set(step, place / "set", list(flow.vars))
+            is_last = number == len(step.next) - 1
+            problems.collect(_check_route, route, place / "next" / number, ids, is_last=is_last)
+        problems.collect(_check_fan_out, step, place)
+        problems.collect(_check_set, step, place / "set", list(flow.vars))
     for number, shown in enumerate(flow.outputs or ()):
-        with problems.collected():
-            if shown not in ids:
-                raise (Place(flow.source) / "outputs" / number).unknown("step", shown, ids)
+        if shown not in ids:
+            problems.add((Place(flow.source) / "outputs" / number).unknown("step", shown, ids))
     problems.raise_found()
     _check_reached(flow)
 

@@ -54,8 +54,7 @@ def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog
             for role, schema, place in _written(flow, index, catalog):
                 for read in contracts.reads(flow.name, step, role):
                     for problem in _conflicts(read, schema) if read.is_certain else ():
-                        with problems.collected():
-                            raise read.place.error(f"{problem} ({place})", "Change the template or the schema.")
+                        problems.add(read.place.error(f"{problem} ({place})", "Change the template or the schema."))
     problems.raise_found()
 
 

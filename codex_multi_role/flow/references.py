@@ -50,12 +50,9 @@ def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, types: 
     """
     problems = Problems()
     for flow in flows.values():
-        with problems.collected():
-            check_steps(flow)
-        with problems.collected():
-            check_references(flow, catalog, types[flow.name])
-    with problems.collected():
-        check_calls(flows)
+        problems.collect(check_steps, flow)
+        problems.collect(check_references, flow, catalog, types[flow.name])
+    problems.collect(check_calls, flows)
     problems.raise_found()
 
 
@@ -67,8 +64,7 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
     problems = Problems()
     roles = [role.name for role in catalog.roles]
     first_values: Fields = {name: types[name] for name in ("goal", "inputs", "cycles")}
-    with problems.collected():
-        check_template(flow.vars, Place(flow.source, ("vars",)), first_values)
+    problems.collect(check_template, flow.vars, Place(flow.source, ("vars",)), first_values)
     for index, step in enumerate(flow.steps):
         place = step_place(flow, index)
         with problems.collected():
@@ -76,18 +72,16 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
                 check_schema(step.reply, place / "reply")
             for name, schema in step.review.fields.items() if step.review is not None else ():
                 _check_field(schema, place / "review" / "fields" / name)
-        with problems.collected():
-            for role in step.asked:
-                if role not in (EVERY_ROLE, *roles):
-                    raise (place / ("roles" if step.roles and not step.asks_at_once else "ask")).unknown(
-                        "role", role, roles
-                    )
+        for role in [each for each in step.asked if each not in (EVERY_ROLE, *roles)][:1]:
+            key = "roles" if step.roles and not step.asks_at_once else "ask"
+            problems.add((place / key).unknown("role", role, roles))
         _check_templates(step, place, types, problems)
     for step, place in flow.final_checks:
         _check_templates(step, place, {**types, **AT_THE_END}, problems)
     for key in ("title", "text", "file", "figures"):
-        with problems.collected():
-            check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**types, **_RESULT_NAMES})
+        problems.collect(
+            check_template, getattr(flow.result, key), Place(flow.source, ("result", key)), {**types, **_RESULT_NAMES}
+        )
     problems.raise_found()
 
 
@@ -156,18 +150,17 @@ def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Prob
         with problems.collected():
             wanted = _WANTED.get(str(where.path[-1]), ANY) if "for_each" in where.path else ANY
             check_template(value, where, known, wanted if isinstance(value, str) else ANY)
-    with problems.collected():
-        if fan_out is not None and fan_out.until is not None:
-            check_expression(fan_out.until, place / "for_each" / "until", {**types, "results": LIST})
+    if fan_out is not None and fan_out.until is not None:
+        of_until = {**types, "results": LIST}
+        problems.collect(check_expression, fan_out.until, place / "for_each" / "until", of_until)
     for number, route in enumerate(step.next):
         where = place / "next" / number
-        with problems.collected():
-            if route.when is not None:
-                check_expression(route.when, where / "when", types)
-        with problems.collected():
-            check_template(route.reason, where / "reason", types)
-        with problems.collected():
-            check_template(route.suggest, where / "suggest", {name: types[name] for name in SUGGEST_NAMES})
+        if route.when is not None:
+            problems.collect(check_expression, route.when, where / "when", types)
+        problems.collect(check_template, route.reason, where / "reason", types)
+        problems.collect(
+            check_template, route.suggest, where / "suggest", {name: types[name] for name in SUGGEST_NAMES}
+        )
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:
@@ -180,27 +173,21 @@ def check_calls(flows: Mapping[str, FlowSpec]) -> None:
         for index, step in enumerate(flow.steps):
             if step.call is not None:
                 _check_inputs(step, step_place(flow, index) / "with", flows[step.call], problems)
-                with problems.collected():
-                    if flows[step.call].finally_:
-                        raise (step_place(flow, index) / "call").error(
-                            f"{step.call} has finally, which belongs to the end of a run",
-                            "Put it in the flow that the run is started with.",
-                        )
-    with problems.collected():
-        _check_circles(flows)
+                if flows[step.call].finally_:
+                    problem = f"{step.call} has finally, which belongs to the end of a run"
+                    hint = "Put it in the flow that the run is started with."
+                    problems.add((step_place(flow, index) / "call").error(problem, hint))
+    problems.collect(_check_circles, flows)
     problems.raise_found()
 
 
 def _check_inputs(step: StepSpec, place: Place, called: FlowSpec, problems: Problems) -> None:
     for name, value in step.with_.items():
-        with problems.collected():
-            _check_input(name, value, place, called)
+        problems.collect(_check_input, name, value, place, called)
     for name, spec in called.inputs.items():
-        with problems.collected():
-            if spec.required and name not in step.with_:
-                raise place.error(
-                    f'flow {called.name}: the input "{name}" is missing', f"Give it here: {name}: <{spec.type}>."
-                )
+        if spec.required and name not in step.with_:
+            problem = f'flow {called.name}: the input "{name}" is missing'
+            problems.add(place.error(problem, f"Give it here: {name}: <{spec.type}>."))
 
 
 def _check_input(name: str, value: object, place: Place, called: FlowSpec) -> None:

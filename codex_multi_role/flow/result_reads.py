@@ -61,11 +61,12 @@ def check_measured(flows: Mapping[str, FlowSpec]) -> None:
         for index, step in enumerate(flow.steps):
             measures = step.allow == ("bad",) and (step.ask is None or step.for_each is not None)
             if measures and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
-                with problems.collected():
-                    raise (step_place(flow, index) / "allow").error(
+                problems.add(
+                    (step_place(flow, index) / "allow").error(
                         f"[bad], but nothing after the step reads steps.{step.id}",
                         "Read it in a later step or in the flow's result, or route on it in the step's next.",
                     )
+                )
     problems.raise_found()
 
 

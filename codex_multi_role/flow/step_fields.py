@@ -159,8 +159,7 @@ def check_keys(flow: FlowSpec, problems: Problems) -> None:
     for index, step in enumerate(flow.steps):
         place = step_place(flow, index)
         for key, problem, hint in _without_effect(step):
-            with problems.collected():
-                raise place.key(*key).error(problem, hint)
+            problems.add(place.key(*key).error(problem, hint))
         if (fan_out := step.for_each) is None:
             continue
         with problems.collected(), suppress(TemplateSyntaxError):  # reported with its place by `check_template`
@@ -223,8 +222,7 @@ def check_closed_schemas(catalog: RoleSpecCatalog, problems: Problems) -> None:
     for index, role in enumerate(catalog.roles):
         in_catalog = role.source == catalog.source
         place = Place(role.source, ("roles", index) if in_catalog else ()) / "output_schema"
-        with problems.collected():
-            _check_closed_schema(role, place)
+        problems.collect(_check_closed_schema, role, place)
 
 
 def _check_closed_schema(role: RoleSpec, place: Place) -> None:

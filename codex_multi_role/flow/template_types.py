@@ -75,11 +75,9 @@ def _check(text: str, where: Place, types: Fields, wanted: ValueType = ANY) -> N
         _check_misread(field, text, where)
     problems = Problems()
     for name in sorted(names - types.keys()):
-        with problems.collected():
-            raise where.unknown("template name", name, types)
+        problems.add(where.unknown("template name", name, types))
     for message, hint in [*map(_unknown, fields), *_never_decided(found)]:
-        with problems.collected():
-            raise where.error(message, hint)
+        problems.add(where.error(message, hint))
     problems.raise_found()
     if wanted.kinds.isdisjoint((known := _type(found)).kinds):
         raise where.error(f"must be {wanted.in_words}, but {text} is {known.in_words}")

@@ -25,8 +25,7 @@ def check_reads(flows: Mapping[str, FlowSpec]) -> None:
     Raises one ``DefinitionError`` for all mistakes.
     """
     problems = Problems()
-    with problems.collected():
-        check_measured(flows)
+    problems.collect(check_measured, flows)
     for flow in flows.values():
         _check_fillable(flow, problems)
     problems.raise_found()
@@ -43,8 +42,7 @@ def _check_fillable(flow: FlowSpec, problems: Problems) -> None:
             _check(template, unknown, problems)
     for final, place in flow.final_checks:
         for key, value in final.with_.items():
-            with problems.collected():
-                _check_at_the_end(flow, value, place / "with" / key)
+            problems.collect(_check_at_the_end, flow, value, place / "with" / key)
 
 
 def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
@@ -62,11 +60,12 @@ def _check(template: FlowTemplate, unknown: set[str], problems: Problems) -> Non
     failure = None if named.isdisjoint(unknown) else template.failure
     for path in failure.missing if isinstance(failure, TemplateFailed) else ():
         if path[0] == "steps" and path[1] in unknown:
-            with problems.collected():
-                raise template.place.error(
+            problems.add(
+                template.place.error(
                     f"{'.'.join(path)} cannot have a value here: no path leads through the step {path[1]} before",
                     f"Use the result of an earlier step, or a default: {'.'.join(path)} | default('').",
                 )
+            )
 
 
 def _visited_before(flow: FlowSpec, index: int) -> set[str]:

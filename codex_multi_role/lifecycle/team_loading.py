@@ -175,11 +175,12 @@ def _check_isolated_calls(flows: dict[str, FlowSpec], problems: Problems) -> Non
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
             if step.call and step.isolate and any(each.isolate for each in steps_below(flows, step.call)):
-                with problems.collected():
-                    raise (step_place(flow, index) / "isolate").error(
+                problems.add(
+                    (step_place(flow, index) / "isolate").error(
                         f"the flow {step.call} has steps in copies of their own, which cannot be merged into a copy",
                         "Isolate either this step or those.",
                     )
+                )
 
 
 def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, problems: Problems) -> None:
@@ -232,8 +233,7 @@ def load_checked_team(given: Path | None) -> RoleSpecCatalog:
                 check_without_roles(name, folder)
             else:
                 load_flow_and_called(name, catalog)
-    with problems.collected():
-        check_playbooks(folder)
+    problems.collect(check_playbooks, folder)
     problems.raise_found()
     return catalog or load_catalog(given)
 
@@ -261,8 +261,7 @@ def check_playbooks(folder: Path) -> None:
     problems = Problems()
     for path in list_playbooks(folder).values():
         if path.parent.parent == folder:
-            with problems.collected():
-                load_playbook(str(path))
+            problems.collect(load_playbook, str(path))
     problems.raise_found()
 
 

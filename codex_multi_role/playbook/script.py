@@ -294,8 +294,6 @@ def _inside(step: ScriptedStep, place: Place) -> Iterator[tuple[Place, ScriptedS
 def _check(step: ScriptedStep, where: Place, problems: Problems) -> None:
     templates = {"json": step.payload, "text": step.text, "arguments": step.arguments, "patch": step.patch}
     for key, template in templates.items():
-        with problems.collected():
-            check_template(template, where / key, TEMPLATE_NAMES)
+        problems.collect(check_template, template, where / key, TEMPLATE_NAMES)
     if isinstance(step, Choice):
-        with problems.collected():
-            check_expression(step.when, where / "when", TEMPLATE_NAMES)
+        problems.collect(check_expression, step.when, where / "when", TEMPLATE_NAMES)

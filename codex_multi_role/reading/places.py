@@ -5,12 +5,13 @@ Also collects the mistakes that are found there, so that all of them are reporte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import ParamSpec
 
 import yaml
 
@@ -25,6 +26,9 @@ _NAMES = {
     "steps": ("step", ("id", "ask", "check", "call")),
     "finally": ("finally", ("id", "check")),
 }
+
+
+P = ParamSpec("P")
 
 
 class WrongKey(ValueError):
@@ -162,7 +166,15 @@ class Problems:
         try:
             yield
         except DefinitionError as error:
-            self._found |= {str(each): each for each in error.problems}
+            self.add(error)
+
+    def collect(self, check: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> None:
+        """Keep a `DefinitionError` that the check raises."""
+        with self.collected():
+            check(*arguments, **named)
+
+    def add(self, error: DefinitionError) -> None:
+        self._found |= {str(each): each for each in error.problems}
 
     def raise_found(self) -> None:
         """Raise one `DefinitionError` for all that were collected, if there are any."""
