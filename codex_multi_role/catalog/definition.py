@@ -136,32 +136,21 @@ def _one_of(alternatives: Alternatives) -> Iterator[dict[str, Any]]:
         yield {"required": [key], "properties": {key: {"not": NULL}} | dict.fromkeys(absent, NULL)}
 
 
-def _a_number(value: object) -> object:
-    return _unless(bool | str, value, "a number")
+def _wanting(wanted: str, refused: UnionType | type) -> BeforeValidator:
+    def check(value: object) -> object:
+        if isinstance(value, refused):
+            raise ValueError(f"must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
+        return value
+
+    return BeforeValidator(check)
 
 
-def _a_whole_number(value: object) -> object:
-    return _unless(bool | str, value, "a whole number")
-
-
-def _a_whole_number_or_text(value: object) -> object:
-    return _unless(bool, value, "a whole number")
-
-
-def _unless(refused: type | UnionType, value: object, wanted: str) -> object:
-    if isinstance(value, refused):
-        raise ValueError(f"must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
-    return value
-
-
-NUMBER = BeforeValidator(_a_number)
-WHOLE_NUMBER = BeforeValidator(_a_whole_number)
-WHOLE_NUMBER_OR_TEXT = BeforeValidator(_a_whole_number_or_text)
+NUMBER = _wanting("a number", bool | str)
+WHOLE_NUMBER = _wanting("a whole number", bool | str)
+WHOLE_NUMBER_OR_TEXT = _wanting("a whole number", bool)
 """The last annotation of each field for numbers: pydantic would convert texts such as ``1_0``, and booleans."""
-
-
-# Pydantic would take a number for seconds since 1970.
-DAY = BeforeValidator(lambda value: _unless(int | float, value, "a date such as 2026-11-23"))
+DAY = _wanting("a date such as 2026-11-23", int | float)
+"""Likewise for dates: pydantic would take a number for seconds since 1970."""
 
 
 def check_glob(glob: str) -> str:

@@ -199,10 +199,6 @@ def _narrower_permissions(then: BaseModel, now: BaseModel) -> BaseModel:
     return now.model_copy(update={name: allowed and getattr(then, name) for name, allowed in now})
 
 
-def _all_globs(then: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
-    return (*now, *(glob for glob in then if glob not in now))
-
-
 def _servers_of_both(then: dict[str, McpServer], now: dict[str, McpServer]) -> dict[str, McpServer]:
     return {name: narrower_server(then[name], server) for name, server in now.items() if name in then}
 
@@ -213,7 +209,7 @@ _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "auto_approve": _narrower_permissions,
     "prompt_flags": _narrower_permissions,
     "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
-    "protect": _all_globs,
+    "protect": lambda then, now: tuple(dict.fromkeys((*now, *then))),
     "mcp_servers": _servers_of_both,
     "codex_config": lambda then, _: then,  # only Codex knows what a change of it allows
 }

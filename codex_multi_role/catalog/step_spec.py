@@ -37,7 +37,7 @@ from codex_multi_role.catalog.definition import (
     Takes,
     optional,
 )
-from codex_multi_role.catalog.role_spec import Name
+from codex_multi_role.catalog.role_spec import Name, Seconds
 from codex_multi_role.catalog.shown_fields import OF_STEP
 from codex_multi_role.reading.nearest import find_nearest
 from codex_multi_role.reading.places import WrongKey
@@ -66,7 +66,6 @@ RESERVED_FIELDS = frozenset({"approved", "comment", "comments", "by", "at", "opt
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 StateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]{0,39}$")]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 
 class RouteSpec(Definition):
