@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
 
+from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.explorations import ITEM, Path, ValueUse, path_text
 from codex_multi_role.flow.result_paths import ResultRead
 from codex_multi_role.reading.value_types import IN_WORDS, kind_of
@@ -106,6 +108,7 @@ class FieldRequirement(NamedTuple):
 
 
 Contract = tuple[FieldRequirement, ...]
+Schema = dict[str, Any]
 
 
 def misused(contract: Contract, answer: Mapping[str, object]) -> list[str]:
@@ -228,3 +231,31 @@ def requires(schema: Mapping[str, object], path: Path) -> bool:
     owner = said_about(schema, path[:-1]) if len(path) > 1 else schema
     required = owner.get("required") if isinstance(owner, Mapping) else None
     return isinstance(required, list) and path[-1] in required
+
+
+def with_contract(schema: Mapping[str, Any], contract: Contract) -> Schema:
+    """The schema with what it leaves open and the contract requires. ``contract``: what is beside that schema."""
+    whole = deepcopy(dict(schema))
+    for one in sorted(contract, key=lambda each: len(each.path)):
+        if said_about(schema, one.path) is not True:
+            _add(whole, one)
+    return whole
+
+
+def sent_schema(schema: Mapping[str, Any] | None, contract: Contract) -> Mapping[str, Any] | None:
+    """The schema for the provider: a contract is part of a closed one only, which providers can enforce."""
+    return with_contract(schema, contract) if schema and closed_properties(schema) is not None else schema
+
+
+def _add(schema: Schema, one: FieldRequirement) -> None:
+    for number, part in enumerate(one.path):
+        if not isinstance(part, str):
+            schema = schema.setdefault("items", {})
+            continue
+        if one.is_required and number == len(one.path) - 1:
+            schema["required"] = [*dict.fromkeys([*schema.get("required", []), part])]
+        schema = schema.setdefault("properties", {}).setdefault(part, {})
+    if one.type in IN_WORDS:
+        schema.setdefault("type", one.type)
+    if one.most is not None:
+        schema.setdefault("maxItems", one.most)

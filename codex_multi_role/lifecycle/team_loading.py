@@ -25,8 +25,8 @@ from codex_multi_role.checks import Check, find_check, no_time
 from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.flow.contract_schemas import check_contracts
 from codex_multi_role.flow.contracts import Contracts
+from codex_multi_role.flow.read_checks import check_contracts, check_reads
 from codex_multi_role.flow.references import AT_THE_END, check_flows, unsent_roles
 from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.flow.step_fields import (
@@ -36,7 +36,6 @@ from codex_multi_role.flow.step_fields import (
     known_types,
     values_of_options,
 )
-from codex_multi_role.flow.unfillable_templates import check_reads
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import FLOWS, list_definitions, packaged_roles
 from codex_multi_role.reading.validation_words import how_to_quote, written_path

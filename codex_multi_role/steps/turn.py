@@ -15,8 +15,7 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
-from codex_multi_role.flow.answer_requirements import removable_nulls
-from codex_multi_role.flow.contract_schemas import sent_schema
+from codex_multi_role.flow.answer_requirements import removable_nulls, sent_schema
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import TurnFolder

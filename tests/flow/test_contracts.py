@@ -16,8 +16,9 @@ from codex_multi_role.flow.answer_requirements import (
     misused,
     not_required_by,
     removable_nulls,
+    sent_schema,
+    with_contract,
 )
-from codex_multi_role.flow.contract_schemas import sent_schema, with_contract
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.reading.json_types import Json
 from tests.support.console import Completed, console

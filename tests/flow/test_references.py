@@ -9,8 +9,8 @@ from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
+from codex_multi_role.flow.read_checks import check_reads
 from codex_multi_role.flow.references import unused_roles
-from codex_multi_role.flow.unfillable_templates import check_reads
 from tests.support.catalogs import Write, load_flow, load_flows, message_at, problem_of
 from tests.support.wrong_values import rows_of
 
