@@ -74,8 +74,9 @@ class Definition(BaseModel):
 
     @model_validator(mode="after")
     def _check_alternatives(self) -> Self:
-        forms = self._forms() if self.alternatives else [""]
-        if len(forms) != 1:
+        if not self.alternatives:
+            return self
+        if len(forms := self._forms()) != 1:
             raise WrongKey(f"give exactly one of {', '.join(self.alternatives)}", *forms[1:2])
         for key in self._given():
             owners = [form for form, own in self.alternatives.items() if key in own]
