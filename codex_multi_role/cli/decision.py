@@ -31,6 +31,7 @@ from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
 from codex_multi_role.run_folder.typed_answers import COMMENTS
 
+CONTINUES = "The run continues by itself."
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
 COMMENT = click.Option(
@@ -143,27 +144,29 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
       codex-multi-role cancel
       codex-multi-role cancel --task T3 --comment "known already"
     """
-    folder = find_either(run, runs_dir)
-    if not isinstance(folder, RunFolder):
-        _cancel_remote(folder, task, comment.strip(), json=json, quiet=quiet)
-        return
+    found = find_either(run, runs_dir)
     if task is not None:
-        task_record = _cancel_task(folder, task, comment.strip())
-        if json:
-            put_json(task_record)
-        elif not quiet:
-            say(_in_words(folder, task_record))
-        return
-    owner, end = read_owner(folder), time.monotonic() + REPORT_SECONDS
-    stop_run(folder)
-    while not folder.report_path.exists() and is_running(owner) and time.monotonic() < end:
-        time.sleep(LOOK_SECONDS)
-    record = folder.record()
+        record, words = _cancel_task(found, task, comment.strip())
+    else:
+        record = _stopped(found)
+        reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
+        words = f"{found.run_id}: {outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}"
     if json:
         put_json(record)
     elif not quiet:
-        reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
-        say(f"{folder.run_id}: {outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
+        say(words)
+
+
+def _stopped(found: RunFolder | RemoteRun) -> dict[str, Any]:
+    """Stop the run; returns its record, of one here once its report is written."""
+    if not isinstance(found, RunFolder):
+        found.cancel()
+        return found.folder().record()
+    owner, end = read_owner(found), time.monotonic() + REPORT_SECONDS
+    stop_run(found)
+    while not found.report_path.exists() and is_running(owner) and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
+    return found.record()
 
 
 @command(RUNS_DIR, QUIET, finds=True)
@@ -194,53 +197,63 @@ def _decide(
     on_lines = [_on_line(*each) for each in ctx.params["on_lines"]]
     given = {**values, **({COMMENTS: on_lines} if on_lines else {})}
     said = {"approved": approved, "comment": comment, "question": question, "values": given}
-    folder = find_either(reference, ctx.params["runs_dir"])
-    if not isinstance(folder, RunFolder):
-        _answer_remote(ctx, folder, said)
-        return
-
-    answered = running.answer(folder.run_id, runs_dir=folder.path.parent, **said)
-    quiet = ctx.params["json"] or ctx.params["quiet"]
-    if not quiet:
-        say(_told(folder.run_id, answered))
-    effect = _effect_of_answer(ctx, folder, answered.key)
-    if effect is None and ctx.params["and_resume"]:
-        resume_run(ctx, folder, {})
-        return
+    found = find_either(reference, ctx.params["runs_dir"])
+    if isinstance(found, RunFolder):
+        answered = running.answer(found.run_id, runs_dir=found.path.parent, **said)
+    else:
+        answered = found.answer(**said)
+    is_silent = ctx.params["json"] or ctx.params["quiet"]
+    if not is_silent:
+        say(_told(found.run_id, answered))
+    effect = _effect_of_answer(found, answered.key)
+    if not effect and isinstance(found, RunFolder):
+        effect = f"next: {found.command('resume')}"
+        if ctx.params["and_resume"]:
+            resume_run(ctx, found, {})
+            return
     report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
-    elif not quiet:
-        say(effect or f"next: {folder.command('resume')}")
+    elif not is_silent:
+        say(effect)
 
 
-def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
-    """Return what the run's process does with the answer; None without a process.
+def _effect_of_answer(found: RunFolder | RemoteRun, key: str) -> str:
+    """Return what the run's process does with the answer; empty for a run here without a process.
 
     A process that has nobody to ask looks for the answer once its other work is done. A process that was about to end
     when the answer came does not.
     """
+    if not isinstance(found, RunFolder):
+        return told(found.folder().record()).waits or CONTINUES
     end = time.monotonic() + ANSWER_SECONDS
-    reader = EventReader(folder.events_path)
+    reader = EventReader(found.events_path)
     alive = True
     while alive and time.monotonic() < end:
-        alive = is_alive(folder)  # checked first: a process records the answer before it releases the run
+        alive = is_alive(found)  # checked first: a process records the answer before it releases the run
         if any(isinstance(event, ReviewAnswered) and event.key == key for event in reader.read()):
-            return "The run continues by itself."
+            return CONTINUES
         time.sleep(LOOK_SECONDS if alive else 0)
-    return "The run is busy with other work; it continues by itself afterwards." if alive else None
+    return "The run is busy with other work; it continues by itself afterwards." if alive else ""
 
 
-def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
-    """Request the cancellation; returns the task's record once its files say that it has ended.
+def _cancel_task(found: RunFolder | RemoteRun, task: str, comment: str) -> tuple[dict[str, Any], str]:
+    """Request the cancellation; returns the task's record, and what to say.
 
-    Or after `TASK_SECONDS`, or when nobody works on the run any more.
+    Of a run here, once its files say that the task has ended, or after `TASK_SECONDS`, or when nobody works on the run.
     """
-    unit = running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+    if not isinstance(found, RunFolder):
+        record = find_task(found.folder(), found.cancel_task(task, comment))
+        return record, f"task {record['item']} is {record['state']}; it is skipped when the run continues."
+    unit = running.cancel_task(found.run_id, task, runs_dir=found.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS
-    while is_alive(folder) and _in_progress(folder, unit) and time.monotonic() < end:
+    while is_alive(found) and _in_progress(found, unit) and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)
-    return find_task(folder, unit)
+    record = find_task(found, unit)
+    if record["state"] in OVER:
+        return record, f"task {record['item']}: {record['state']}: {record['reason']}".removesuffix(": ")
+    later = "the run reaches it" if is_alive(found) else f"`{found.command('resume')}` continues"
+    return record, f"task {record['item']} is {record['state']}; it is skipped when {later}."
 
 
 def _in_progress(folder: RunFolder, unit: str) -> bool:
@@ -256,37 +269,3 @@ def _told(run_id: str, question: Question) -> str:
             f"{run_id}: {question.key} is answered: {answer_in_words(answer.approved, answer.option, answer.values)}."
         )
     return f"{run_id}: {question.key} is {'approved' if answer.approved else 'rejected'}."
-
-
-def _answer_remote(ctx: click.Context, found: RemoteRun, said: Mapping[str, Any]) -> None:
-    answered = found.answer(**said)
-    report_leaving(ctx)
-    if ctx.params["json"]:
-        put_json(asdict(answered))
-    elif not ctx.params["quiet"]:
-        say(_told(found.run_id, answered))
-        say(told(found.folder().record()).waits or "The run continues by itself.")
-
-
-def _cancel_remote(found: RemoteRun, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:
-    if task is not None:
-        unit = found.cancel_task(task, comment)
-        record = find_task(found.folder(), unit)
-        words = f"task {record['item']} is {record['state']}; it is skipped when the run continues."
-    else:
-        found.cancel()
-        record = found.folder().record()
-        words = f"{found.run_id}: {outcome_in_words(str(record['outcome']))}: {one_line(record['reason'], 500)}"
-    if json:
-        put_json(record)
-    elif not quiet:
-        say(words)
-
-
-def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:
-    if task_record["state"] in OVER:
-        return f"task {task_record['item']}: {task_record['state']}: {task_record['reason']}".removesuffix(": ")
-    later = "when the run reaches it"
-    if not is_alive(folder):
-        later = f"when `{folder.command('resume')}` continues"
-    return f"task {task_record['item']} is {task_record['state']}; it is skipped {later}."
