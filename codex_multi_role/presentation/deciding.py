@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.recorded import changes_of, files_of, read_tests, read_turns, totals_now
@@ -22,7 +23,7 @@ from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.events import BaselineMeasured, ReviewAnswered, ReviewAsked, TurnStarted
-from codex_multi_role.run_folder.past import START, decision_before
+from codex_multi_role.run_folder.past import START
 from codex_multi_role.workspace.differences import Changes, FileChange
 
 LONGEST_CHIP = 60
@@ -73,22 +74,29 @@ class Situation:
 
 def situation_of(folder: RunFolder, key: str) -> Situation:
     """What the question ``key`` is asked about. Raises `StorageError`."""
-    since = decision_before(folder, key)
+    since, earlier, baseline, began = START, list[dict[str, object]](), "", dict[tuple[str, int], None]()
+    for event in skim_with_inherited(folder, (ReviewAsked, ReviewAnswered, TurnStarted, BaselineMeasured)):
+        match event:
+            case ReviewAsked() if event.key == key:
+                break
+            case ReviewAnswered():
+                since, earlier, began = event.key, event.comments, {}
+            case TurnStarted():
+                began[event.role, event.turn] = None
+            case BaselineMeasured():
+                baseline = verdict_before(vars(event))
     changes, unseen = _changes(folder, since, key)
     tests = read_tests(folder)
-    told = list(skim_with_inherited(folder, (BaselineMeasured, ReviewAnswered)))
-    baseline = [each for each in told if isinstance(each, BaselineMeasured)]
-    earlier = [each.comments for each in told if isinstance(each, ReviewAnswered) and each.key == since]
     return Situation(
         since="" if since == START else since,
         changes=changes,
         unseen=unseen,
-        turns=list(_turns_since(folder, since, key)),
+        turns=[_since(folder, turn) for turn in read_turns(folder, began) if (turn["role"], turn["turn"]) in began],
         tests=verdict(tests[-1]) if tests else "",
         failed=failed_tests(tests[-1]) if tests else "",
-        tests_before=verdict_before(vars(baseline[-1])) if baseline else "",
+        tests_before=baseline,
         spent=Cost.of_totals(totals_now(folder, folder.record())),
-        earlier=earlier[-1] if earlier else [],
+        earlier=earlier,
     )
 
 
@@ -130,26 +138,12 @@ def _changes(folder: RunFolder, since: str, key: str) -> tuple[Changes | None, s
     return changes, ""
 
 
-def _turns_since(folder: RunFolder, since: str, key: str) -> Iterator[TurnSince]:
-    """The turns between two questions, in order, each with what it left."""
-    began: list[tuple[str, int]] = []
-    for event in skim_with_inherited(folder, (ReviewAsked, ReviewAnswered, TurnStarted)):
-        match event:
-            case ReviewAnswered() if event.key == since:
-                began.clear()
-            case ReviewAsked() if event.key == key:
-                break
-            case TurnStarted():
-                began.append((event.role, event.turn))
-    wanted = set(began)
-    for turn in read_turns(folder, began):
-        if (turn["role"], turn["turn"]) in wanted:
-            left = TurnFolder.of(folder, turn["role"], turn["turn"])
-            handoff = read_object(left.path / "handoff.json")
-            words = one_line(folder.redact(str(turn["summary"] or turn.get("reason") or "")), 300)
-            yield TurnSince(
-                turn["role"], turn["turn"], words, _chips(folder, handoff), files_of(left), Cost.of_turn(turn)
-            )
+def _since(folder: RunFolder, turn: Mapping[str, Any]) -> TurnSince:
+    """A turn, as `read_turns` has it, with what it left."""
+    left = TurnFolder.of(folder, turn["role"], turn["turn"])
+    handoff = read_object(left.path / "handoff.json")
+    words = one_line(folder.redact(str(turn["summary"] or turn.get("reason") or "")), 300)
+    return TurnSince(turn["role"], turn["turn"], words, _chips(folder, handoff), files_of(left), Cost.of_turn(turn))
 
 
 def _chips(folder: RunFolder, handoff: Mapping[str, object]) -> list[str]:
