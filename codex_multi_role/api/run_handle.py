@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from codex_multi_role.api.python_team import Team
 from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, Run
 from codex_multi_role.api.run_goal import require_arguments, run
-from codex_multi_role.presentation.event_tail import EventReader
-from codex_multi_role.run_folder import AskPerson, RunEvent, RunFolder
+from codex_multi_role.presentation.event_tail import follow
+from codex_multi_role.run_folder import AskPerson, RunEvent, RunFolder, event_of
 from codex_multi_role.run_folder.events import RunStarted
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import RunKeywords
 
-LOOK_SECONDS = 0.1
 GivenP = ParamSpec("GivenP")
 DoneT = TypeVar("DoneT")
 
@@ -47,11 +45,7 @@ class RunHandle:
 
     def events(self) -> Iterator[RunEvent]:
         """Each event from the start on, in order, until the run has ended."""
-        reader = EventReader(RunFolder(self.run.folder).events_path)
-        while not self.has_ended:  # waits: for events, ended by the end of the run
-            yield from reader.read()
-            time.sleep(LOOK_SECONDS)
-        yield from reader.read()
+        return map(event_of, follow(RunFolder(self.run.folder), lambda _: not self.has_ended))
 
     def wait(self, seconds: float | None = None) -> ReportedRun:
         """How the run ended, once it has. Raises ``TimeoutError`` after ``seconds``, and what `run` raises."""

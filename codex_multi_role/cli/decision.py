@@ -247,18 +247,15 @@ def _cancel_task(found: RunFolder | RemoteRun, task: str, comment: str) -> tuple
         return record, f"task {record['item']} is {record['state']}; it is skipped when the run continues."
     unit = running.cancel_task(found.run_id, task, runs_dir=found.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS
-    while is_alive(found) and _in_progress(found, unit) and time.monotonic() < end:
+    while is_alive(found) and time.monotonic() < end:
+        if IN_PROGRESS not in (find_task(found, unit)["state"], written_state(found, unit)):  # a caller may read both
+            break
         time.sleep(LOOK_SECONDS)
     record = find_task(found, unit)
     if record["state"] in OVER:
         return record, f"task {record['item']}: {record['state']}: {record['reason']}".removesuffix(": ")
     later = "the run reaches it" if is_alive(found) else f"`{found.command('resume')}` continues"
     return record, f"task {record['item']} is {record['state']}; it is skipped when {later}."
-
-
-def _in_progress(folder: RunFolder, unit: str) -> bool:
-    """Whether the task is so by its events, or still by the file of states, which a caller may read next."""
-    return IN_PROGRESS in (find_task(folder, unit)["state"], written_state(folder, unit))
 
 
 def _told(run_id: str, question: Question) -> str:

@@ -90,8 +90,8 @@ def needing(found: Mapping[str, Found]) -> dict[str, object]:
 def left_out(file: Path, found: Mapping[str, Found]) -> list[str]:
     """Those settings ``found`` in ``file`` that need a word which was not given."""
     values = needing(found)
-    is_free = not values or os.environ.get(VARIABLE, "").lower() in TRUE or _is_trusted(file, values) or _is_own(file)
-    return [] if is_free else [*values]
+    is_trusted = os.environ.get(VARIABLE, "").lower() in TRUE or is_noted("trusted", _place(file), values)
+    return [] if not values or is_trusted or _is_own(file) else [*values]
 
 
 def _needs_word(found: Found) -> bool:
@@ -109,10 +109,6 @@ def _leads_out(text: str, folder: Path) -> bool:
     top = Path(os.path.realpath(folder))
     real = Path(os.path.realpath(top / expanded(text.replace("\0", ""))))
     return "://" in text or not real.is_relative_to(top) or any(map(is_git_folder, real.relative_to(top).parts))
-
-
-def _is_trusted(file: Path, values: Mapping[str, object]) -> bool:
-    return is_noted("trusted", _place(file), values)
 
 
 def set_trusted(file: Path, values: Mapping[str, object] | None) -> None:

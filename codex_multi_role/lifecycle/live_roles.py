@@ -93,7 +93,7 @@ class LiveRoles:
         try:
             self._flow_edits = FlowEdits(self.definitions, self.source)
             if self.source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
-                self._latest = self._load()
+                self._latest = changed_catalog(self.source, self.catalog)
             if not self._ended.wait(LOOK_SECONDS):
                 self._watch()
         except (OSError, CodexMultiRoleError) as error:
@@ -123,7 +123,7 @@ class LiveRoles:
         """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""
         pending, self._pending_error = self._pending_error, ""
         try:
-            read = self._load()
+            read = changed_catalog(self.source, self.catalog)
             if not _same(read, self._latest):
                 self._take(read)
                 self._latest = read
@@ -132,9 +132,6 @@ class LiveRoles:
                 self._warn(f"the roles are not reloaded: {error}")
             else:
                 self._pending_error = str(error)
-
-    def _load(self) -> RoleSpecCatalog:
-        return changed_catalog(self.source, self.catalog)
 
     def _take(self, read: RoleSpecCatalog) -> None:
         before = self.catalog

@@ -88,10 +88,6 @@ class StandIn(Protocol):
         """The model that is shown for a role."""
 
 
-def _as_given(_: Definitions, __: RunFolder, ___: EventLog, ____: ExitStack, models: ModelProviders) -> ModelProviders:
-    return models
-
-
 @dataclass(frozen=True)
 class ModelSource:
     """What an option that an extension adds does to the answers of a run, as an entry point of the option's name.
@@ -106,7 +102,9 @@ class ModelSource:
 
     require_new: Callable[[RunOptions], None] = lambda _: None
     load: Callable[[RunOptions], StandIn] | None = None
-    start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders] = _as_given
+    start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders] = lambda *given: (
+        given[-1]
+    )
     close: Callable[[Definitions, RunFolder, RunReport], Iterable[str]] = lambda _, __, ___: ()
     suggest: Callable[[Any, Path], dict[str, Any]] = lambda _, __: {}
     person: Callable[[Definitions, RunFolder, AskPerson | None], AskPerson | None] = lambda _, __, person: person

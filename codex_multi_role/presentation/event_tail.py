@@ -63,12 +63,12 @@ class EventReader:
         return map(event_of, read_records(self.lines()))
 
 
-def follow(folder: RunFolder) -> Iterator[Record]:
-    """Yield the record of every event of the run, also those to come, until the run's process ends."""
+def follow(folder: RunFolder, is_at_work: Callable[[RunFolder], bool] = is_alive) -> Iterator[Record]:
+    """Yield the record of every event of the run, also those to come, until nobody works on it any more."""
     reader = EventReader(folder.events_path)
     alive = True
     while alive:  # waits: for events, ended with the process that works on the run
-        alive = is_alive(folder)  # checked first: a process writes its events before it releases the run
+        alive = is_at_work(folder)  # checked first: a process writes its events before it releases the run
         yield from read_records(reader.lines())
         if alive:
             time.sleep(LOOK_SECONDS)
