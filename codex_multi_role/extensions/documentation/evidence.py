@@ -77,6 +77,5 @@ class Evidence:
 
 def is_path(code: str) -> bool:
     """Whether it is the path of a source file or a folder: others may be anything, such as a user's data."""
-    return bool(_PATH.fullmatch(code)) and (
-        PurePosixPath(code).suffix in LANGUAGE_OF or ("/" in code and code.endswith("/"))
-    )
+    is_source = PurePosixPath(code).suffix in LANGUAGE_OF or code.endswith("/")
+    return is_source and _PATH.fullmatch(code) is not None

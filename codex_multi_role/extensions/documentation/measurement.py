@@ -12,17 +12,7 @@ from urllib.parse import unquote, urlsplit
 from codex_multi_role.extensions.documentation.document_paths import Page, page_of, parse_page, read_page
 from codex_multi_role.extensions.documentation.evidence import Evidence, is_path
 from codex_multi_role.extensions.documentation.markdown_document import MarkdownDocument, read_markdown
-from codex_multi_role.extensions.documentation.score import (
-    CLAIMS,
-    FILES,
-    LINKS,
-    MERMAID,
-    PAGES,
-    SECTIONS,
-    WEIGHTS,
-    Score,
-    ScorePart,
-)
+from codex_multi_role.extensions.documentation.score import WEIGHTS, Score, ScorePart
 from codex_multi_role.reading.sketches import copies
 
 Texts = Mapping[str, str | None]
@@ -68,15 +58,15 @@ class DocumentMeasurement:
         parts = {name: ScorePart() for name in WEIGHTS}
         for path, text in texts.items():
             self._require_time()
-            self._judge_links(parts[LINKS], path, texts)
-            self._judge_claims(parts[CLAIMS], path, text, evidence)
-            self._judge_diagrams(parts[MERMAID], path, text)
+            self._judge_links(parts["links"], path, texts)
+            self._judge_claims(parts["claims"], path, text, evidence)
+            self._judge_diagrams(parts["mermaid"], path, text)
         self._judge_pages(parts, texts, evidence)
-        self._judge_sections(parts[SECTIONS], texts, evidence)
+        self._judge_sections(parts["sections"], texts, evidence)
         shown = [each for text in texts.values() for each in self.diagrams(text)]
-        unjudged = {MERMAID} if shown and not parts[MERMAID].of else set()
-        if not evidence.has_symbols and not parts[CLAIMS].of:
-            unjudged.add(CLAIMS)
+        unjudged = {"mermaid"} if shown and not parts["mermaid"].of else set()
+        if not evidence.has_symbols and not parts["claims"].of:
+            unjudged.add("claims")
         return Score(parts, unjudged, next(iter(self._sections)))
 
     def _document(self, text: str | None) -> MarkdownDocument:
@@ -93,8 +83,8 @@ class DocumentMeasurement:
             wrong = missing or self._wrong_page(self._document(texts[path]), file, evidence)
             if not wrong and path in copied:
                 wrong = f"its first paragraph is copied from {copied[path]}"
-            parts[FILES].count(not missing, path, missing)
-            parts[PAGES].count(not wrong, path, wrong)
+            parts["files"].count(not missing, path, missing)
+            parts["pages"].count(not wrong, path, wrong)
 
     def _wrong_page(self, document: MarkdownDocument, file: Mapping[str, Any], evidence: Evidence) -> str:
         """Why it is not about the file, or an empty text."""
@@ -111,11 +101,8 @@ class DocumentMeasurement:
 
     def _judge_sections(self, part: ScorePart, texts: Texts, evidence: Evidence) -> None:
         """An empty or copied section counts as missing, as do all sections of a document about something else."""
-        wanted = {
-            (path, heading): self._document(texts[path]).section(heading)
-            for path, headings in self._sections.items()
-            for heading in headings
-        }
+        places = [(path, heading) for path, headings in self._sections.items() for heading in headings]
+        wanted = {(path, heading): self._document(texts[path]).section(heading) for path, heading in places}
         copied = copies({key: text for key, text in wanted.items() if text and len(_letters(text)) >= MIN_LETTERS})
         strange = {path: not self._is_about_the_code(path, texts, evidence) for path in self._sections}
         for (path, heading), text in wanted.items():
@@ -135,10 +122,9 @@ class DocumentMeasurement:
 
     def _is_about_the_code(self, path: str, texts: Texts, evidence: Evidence) -> bool:
         document = self._document(texts[path])
-        return any(evidence.judge(code) for code in document.codes) or any(
-            target and not self._link_problem(path, target, anchor, texts)
-            for target, anchor in map(_inner, document.links)
-        )
+        targets = ((target, anchor) for target, anchor in map(_inner, document.links) if target)
+        leads_there = (not self._link_problem(path, target, anchor, texts) for target, anchor in targets)
+        return any(evidence.judge(code) for code in document.codes) or any(leads_there)
 
     def _judge_claims(self, part: ScorePart, path: str, text: str | None, evidence: Evidence) -> None:
         source = self.source_of[path]["path"] if path in self.source_of else ""

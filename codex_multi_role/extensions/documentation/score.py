@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-FILES, PAGES, MERMAID, LINKS, SECTIONS, CLAIMS = "files", "pages", "mermaid", "links", "sections", "claims"
-WEIGHTS = {FILES: 0.2, PAGES: 0.1, MERMAID: 0.15, LINKS: 0.15, SECTIONS: 0.2, CLAIMS: 0.2}
-MINIMUMS = {FILES: 1.0, PAGES: 0.9, MERMAID: 0.8, LINKS: 0.8, SECTIONS: 1.0, CLAIMS: 0.8}
+WEIGHTS = {"files": 0.2, "pages": 0.1, "mermaid": 0.15, "links": 0.15, "sections": 0.2, "claims": 0.2}
+MINIMUMS = {"files": 1.0, "pages": 0.9, "mermaid": 0.8, "links": 0.8, "sections": 1.0, "claims": 0.8}
 """No other part compensates for these: every requested page and section, and most of their claims."""
 MAX_PROBLEMS = 100
 MOST_REFINED = 12
 _NOTHING = {
-    FILES: "there are no source files",
-    PAGES: "there are no source files",
-    MERMAID: "no document has a Mermaid diagram",
-    LINKS: "no document has a link",
-    SECTIONS: "no section is required",
-    CLAIMS: "no document names anything from the code in code font",
+    "files": "there are no source files",
+    "pages": "there are no source files",
+    "mermaid": "no document has a Mermaid diagram",
+    "links": "no document has a link",
+    "sections": "no section is required",
+    "claims": "no document names anything from the code in code font",
 }
 
 

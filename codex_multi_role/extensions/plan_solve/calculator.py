@@ -219,23 +219,8 @@ _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Fraction | float]]] = {
     "log": (1, 2, _by_math(math.log)),
     **{name: (1, 1, _of_an_angle(getattr(math, name))) for name in ("sin", "cos", "tan")},
     **{name: (2, 2, _by_math(getattr(math, name))) for name in ("atan2", "hypot")},
-    **{
-        name: (1, 1, _by_math(getattr(math, name)))
-        for name in (
-            "cbrt",
-            "exp",
-            "log10",
-            "log2",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "degrees",
-            "radians",
-        )
-    },
+    **{name: (1, 1, _by_math(getattr(math, name))) for name in ("cbrt", "exp", "log10", "log2", "degrees", "radians")},
+    **{name: (1, 1, _by_math(getattr(math, name))) for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh")},
 }
 
 

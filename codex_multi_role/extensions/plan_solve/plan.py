@@ -44,10 +44,8 @@ TASKS_SCHEMA: Mapping[str, Any] = {
 
 def with_defaults(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The tasks with all fields filled in."""
-    return [
-        {"status": "pending", "priority": "medium", "dependencies": [], "active_form": task["content"], **task}
-        for task in tasks
-    ]
+    usual = {"status": "pending", "priority": "medium", "dependencies": []}
+    return [{**usual, "active_form": task["content"], **task} for task in tasks]
 
 
 def plan_problems(tasks: Sequence[Mapping[str, Any]], fewest: int = FEWEST_TASKS, most: int = MOST_TASKS) -> list[str]:

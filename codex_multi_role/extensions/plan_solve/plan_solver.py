@@ -129,11 +129,8 @@ def _solved(goal: str, roles: Mapping[str, Role], report: ReportedRun) -> PlanSo
     folder, latest = RunFolder(report.folder), report.handoffs
     verification = latest.get("verifier", {})
     items = ItemResults(folder.path)
-    results = [
-        found
-        for each in read_states(folder)["items"]
-        if each["unit"].rpartition(".")[0] == "solve.1" and (found := _result(items.read(each["unit"])))
-    ]
+    units = [each["unit"] for each in read_states(folder)["items"] if each["unit"].rpartition(".")[0] == "solve.1"]
+    results = [found for unit in units if (found := _result(items.read(unit)))]
     counts = Counter(each["status"] for each in results)
     tasks = latest.get(str(roles["plan"].name), {}).get("todos", [])
     return PlanSolved(

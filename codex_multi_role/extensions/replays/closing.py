@@ -65,10 +65,8 @@ def compare_end(definitions: Definitions, folder: RunFolder, report: RunReport) 
     everything = [*(() if passed_over else kept["on_the_way"]), *found]
     if everything and code is not ExitCode.FAILED:
         more = f" (and {plural(len(everything) - 1, 'more difference')})" if everything[1:] else ""
-        raise NotAsRecorded(
-            f"{REPLAY_DIFFERS}{everything[0]}{more}",
-            "If the change is meant, record the run again; `replay.json` in the run folder has all differences.",
-        )
+        hint = "If the change is meant, record the run again; `replay.json` in the run folder has all differences."
+        raise NotAsRecorded(f"{REPLAY_DIFFERS}{everything[0]}{more}", hint)
 
 
 def _differences(

@@ -35,10 +35,8 @@ def require_new_file(options: RunOptions) -> None:
     if recording.exists():
         raise UsageError(f"the recording {recording} already exists", "Name another file, or delete it first.")
     if not recording.parent.is_dir():
-        raise UsageError(
-            f"the folder of the recording was not found: {recording.parent.absolute()}",
-            "Create it first, or name a file in another folder.",
-        )
+        message = f"the folder of the recording was not found: {recording.parent.absolute()}"
+        raise UsageError(message, "Create it first, or name a file in another folder.")
 
 
 def start_recorder(

@@ -29,18 +29,8 @@ OF_THE_CONNECTION = frozenset(
     | {"upgrade", "accept-encoding", "expect"}
 )
 NO_SECRETS = (
-    *(
-        "accept",
-        "content-",
-        "host",
-        "originator",
-        "session",
-        "thread",
-        "user-agent",
-        "version",
-        "x-client-",
-        "x-codex-",
-    ),
+    *("accept", "content-", "host", "originator", "session", "thread", "user-agent", "version"),
+    *("x-client-", "x-codex-"),
 )
 """Prefixes of the header names that Codex sends to everybody; any other header may hold a secret."""
 OF_A_LOGIN = ("authorization", "proxy-authorization", "cookie")

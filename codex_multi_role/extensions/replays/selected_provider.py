@@ -62,10 +62,8 @@ def provider_of(settings: tuple[str, ...], home: Path | None) -> ModelProvider:
     if name in LOCAL_URLS:
         base_url = os.environ.get("CODEX_OSS_BASE_URL") or LOCAL_URLS[name]
         return ModelProvider(name, "gpt-oss", base_url, table={"wire_api": "responses"})
-    raise UsageError(
-        f"the model provider {name} cannot be recorded",
-        "Only providers defined by -c or config.toml, and OpenAI's, can be recorded.",
-    )
+    message = f"the model provider {name} cannot be recorded"
+    raise UsageError(message, "Only providers defined by -c or config.toml, and OpenAI's, can be recorded.")
 
 
 def _defined(name: str, table: Mapping[str, Any]) -> ModelProvider:

@@ -133,10 +133,8 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
     options = context.read_options(ReadyOptions, "search_ready")
     providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
     if not providers:
-        raise UsageError(
-            "nothing to search: no folder of sources, and no other provider is enabled",
-            f"Give --input sources=DIR, or enable a provider in roles/{SEARCH_FILE}.",
-        )
+        message = "nothing to search: no folder of sources, and no other provider is enabled"
+        raise UsageError(message, f"Give --input sources=DIR, or enable a provider in roles/{SEARCH_FILE}.")
     for provider in providers:
         if problem := _obstacle(context, provider, options):
             hint = _hint(provider, options.web_role)

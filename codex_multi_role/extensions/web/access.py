@@ -55,10 +55,8 @@ class Access:
         Raises `UsageError` for a token that could be guessed and for an invalid public address.
         """
         if token is not None and len(token) < LEAST_TOKEN_CHARACTERS:
-            raise UsageError(
-                f"the token has {len(token)} characters, but needs at least {LEAST_TOKEN_CHARACTERS}",
-                "Leave it out to have one generated if needed.",
-            )
+            message = f"the token has {len(token)} characters, but needs at least {LEAST_TOKEN_CHARACTERS}"
+            raise UsageError(message, "Leave it out to have one generated if needed.")
         names = set() if is_loopback(host) else {host, socket.gethostname(), socket.getfqdn()}
         if public_url is not None:
             public_url = public_url.rstrip("/").lower()

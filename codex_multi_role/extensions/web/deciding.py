@@ -97,9 +97,8 @@ def decision_of(folder: RunFolder, question: Question, pending: list[Question], 
 
 def values_of(question: Question, sent: Form) -> dict[str, Any]:
     """The option, the fields and the comments on lines that a form has; what is empty is left out."""
-    values: dict[str, Any] = {
-        name.removeprefix(OF_VALUES): text for name, text in sent.items() if name.startswith(OF_VALUES) and text
-    }
+    given = {name: text for name, text in sent.items() if name.startswith(OF_VALUES) and text}
+    values: dict[str, Any] = {name.removeprefix(OF_VALUES): text for name, text in given.items()}
     for name, schema in question.fields.items():
         if name in values and _kind(schema) == "lines":
             values[name] = _items(values[name])

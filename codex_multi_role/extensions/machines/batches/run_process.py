@@ -67,18 +67,14 @@ def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
         given, table = options.as_keywords(), options_for(order.changes)
         changes = cast("ResumeKeywords", {name: given.get(name, table[name].default) for name in order.changes})
         return running.resume(options.place.run_id, runs_dir=options.place.runs_dir, changes=changes, on_event=on_event)
-    _remove_unstarted(RunFolder(options.place.runs_dir / options.place.run_id))
+    left = RunFolder(options.place.runs_dir / options.place.run_id)
+    if left.path.is_dir() and not left.record_path.exists():  # by a process that was killed before
+        abandon_worktree(left)
+        shutil.rmtree(left.path, ignore_errors=True)
     if order.repository:
         make_place(options.place.workspace.parent, Path(order.mirrors).parent.resolve())
         clone(order.repository, order.ref, Path(order.mirrors), options.place.workspace)
     return running.run(options, on_event)
-
-
-def _remove_unstarted(folder: RunFolder) -> None:
-    """Remove what a process left that was killed before its run had a ``run.json``."""
-    if folder.path.is_dir() and not folder.record_path.exists():
-        abandon_worktree(folder)
-        shutil.rmtree(folder.path, ignore_errors=True)
 
 
 @click.command()

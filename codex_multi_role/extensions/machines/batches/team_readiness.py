@@ -129,27 +129,15 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
     require_unsteered(os.environ)
     samples: dict[tuple[object, ...], PlannedRun] = {}
     for run in runs:
-        options = run.options
-        key = (
-            options.place.roles,
-            options.flow,
-            options.answers.playbook,
-            options.answers.model,
-            options.answers.config,
-            options.answers.codex_bin,
-        )
+        options, answers = run.options, run.options.answers
+        key = (options.place.roles, options.flow, answers.playbook, answers.model, answers.config, answers.codex_bin)
         samples.setdefault((*key, options.limits.max_cost is None, bool(run.repository)), run)
     for run in list(samples.values())[:MAX_TEAMS]:
-        if run.repository:
-            _require_codex(run.options)
-        else:
+        if not run.repository:
             _require_all(run.options)
-
-
-def _require_codex(options: RunOptions) -> None:
-    """Check what does not depend on the content of a repository. Raises `CodexUnavailable`."""
-    with TemporaryDirectory(prefix="codex-multi-role-") as folder, suppress(UsageError):
-        _require_all(options.changed(workspace=Path(folder)))
+            continue
+        with TemporaryDirectory(prefix="codex-multi-role-") as folder, suppress(UsageError):
+            _require_all(run.options.changed(workspace=Path(folder)))  # what does not depend on a repository's content
 
 
 def _require_all(options: RunOptions) -> None:

@@ -110,15 +110,11 @@ def _read(file: Path) -> list[Goal]:
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
     if folder.exists and not resumes:
-        raise UsageError(
-            f"batch {folder.name} already exists in {folder.runs_dir}",
-            "--resume continues it; another --name starts a new batch.",
-        )
+        message = f"batch {folder.name} already exists in {folder.runs_dir}"
+        raise UsageError(message, "--resume continues it; another --name starts a new batch.")
     if resumes and not folder.exists:
-        raise UsageError(
-            f"batch {folder.name} was not found in {folder.runs_dir}",
-            "Give --name, --shard and --runs-dir as when it was started, or leave out --resume.",
-        )
+        message = f"batch {folder.name} was not found in {folder.runs_dir}"
+        raise UsageError(message, "Give --name, --shard and --runs-dir as when it was started, or leave out --resume.")
 
 
 def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> Defaults:

@@ -38,7 +38,8 @@ def summary_lines(
     yield f"{reached} of {plural(len(results), 'goal')} reached"
     for words, number in Counter(map(_in_words, results)).most_common():
         yield f"  {number:<8,} {words}"
-    totals = {name: _sum(results, name) for name in ("turns", "input_tokens", "output_tokens", "seconds")}
+    names = ("turns", "input_tokens", "output_tokens", "seconds")
+    totals = {name: sum(float(each.totals.get(name, 0)) for each in results) for name in names}
     yield f"  turns    {totals['turns']:,.0f}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     yield f"  cost     {cost_of_totals(sum((result.cost for result in results), Cost()).as_json())}"
@@ -46,10 +47,6 @@ def summary_lines(
     yield from _attention(results, runs_dir, database_url)
     yield f"  results  {output}"
     yield f"  exit     {exit_in_words(code)}"
-
-
-def _sum(results: Iterable[GoalResult], name: str) -> float:
-    return sum(float(result.totals.get(name, 0)) for result in results)
 
 
 def _in_words(result: GoalResult) -> str:
@@ -63,9 +60,8 @@ def _in_words(result: GoalResult) -> str:
 
 def _attention(results: Sequence[GoalResult], runs_dir: Path, database_url: str) -> Iterator[str]:
     """The goals whose runs ended without reaching them, each with the command to look at it."""
-    left = [
-        each for each in results if each.code != ExitCode.GOAL_REACHED and each.status not in (WAITING, NOT_STARTED)
-    ]
+    begun = (each for each in results if each.status not in (WAITING, NOT_STARTED))
+    left = [each for each in begun if each.code != ExitCode.GOAL_REACHED]
     left.sort(key=lambda result: WORST_FIRST.index(result.code) if result.code in WORST_FIRST else len(WORST_FIRST))
     for result in left[:MAX_NAMED]:
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"

@@ -41,10 +41,8 @@ def check_database_url(url: str) -> None:
     except ValueError as error:
         raise UsageError(f"invalid database URL: {error}", FORM) from error
     if parts.password or SECRET_OPTIONS & parse_qs(parts.query).keys():
-        raise UsageError(
-            "the database URL contains a password; it would be visible in run.json and the process list",
-            "Remove it from the URL and set PGPASSWORD, or use ~/.pgpass.",
-        )
+        message = "the database URL contains a password; it would be visible in run.json and the process list"
+        raise UsageError(message, "Remove it from the URL and set PGPASSWORD, or use ~/.pgpass.")
     if parts.scheme not in (*POSTGRES_SCHEMES, SQLITE_SCHEME):
         kind = f'is of the kind "{parts.scheme}"' if parts.scheme else "has no scheme"
         raise UsageError(f"the database URL {kind}, but only Postgres databases are supported", FORM)

@@ -44,7 +44,7 @@ def restore_run(store: Store, manifest: str, folder_path: Path) -> SavedState:
     of the folder is written: symlinks in it are removed, not followed. Raises `StorageError`.
     """
     state, files, empty = _read(store, manifest)
-    folders = set(empty).union(*(_parents(path) for path in (*files, *empty)))
+    folders = {*empty, *(str(each) for path in (*files, *empty) for each in PurePosixPath(path).parents[:-1])}
     with storage_errors(folder_path):
         folder_path.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = folder_path.resolve()
@@ -89,10 +89,6 @@ def _read(store: Store, name: str) -> tuple[SavedState, dict[str, SavedFile], tu
     manifest, files = read_states(store, name)
     names = tuple(sorted(files))
     return SavedState(manifest.run_id, manifest.attempt, manifest.tree, manifest.copies, names), files, manifest.empty
-
-
-def _parents(path: str) -> list[str]:
-    return [str(parent) for parent in PurePosixPath(path).parents][:-1]
 
 
 def _remove_others(folder: Path, below: str, files: Collection[str], folders: Collection[str]) -> None:

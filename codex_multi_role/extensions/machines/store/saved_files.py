@@ -85,17 +85,14 @@ def _walk(folder: Path, path: str) -> Iterator[tuple[str, list[os.DirEntry[str]]
     is_saved = _rule_for(path)
     try:
         with os.scandir(folder / path) as found:
-            entries = [each for each in found if is_saved(each.name) and _is_finished(each)]
+            saved = (each for each in found if is_saved(each.name) and not each.is_symlink())
+            entries = [each for each in saved if not _UNFINISHED.fullmatch(each.name)]
     except FileNotFoundError:  # deleted meanwhile
         return
     yield path, entries
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(folder, _join(path, entry.name))
-
-
-def _is_finished(entry: os.DirEntry[str]) -> bool:
-    return not entry.is_symlink() and not _UNFINISHED.fullmatch(entry.name)
 
 
 def _rule_for(path: str) -> Callable[[str], bool]:

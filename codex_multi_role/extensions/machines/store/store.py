@@ -151,10 +151,8 @@ def _blob(digest: str) -> str:
 def _refuse_secrets(address: str) -> None:
     parts = urlsplit(address)
     if parts.password or parts.username or "::" in address:
-        raise UsageError(
-            "the address of the store contains credentials, or leads through another one with '::'",
-            "Give only the place, such as s3://bucket/prefix; credentials come from the environment.",
-        )
+        hint = "Give only the place, such as s3://bucket/prefix; credentials come from the environment."
+        raise UsageError("the address of the store contains credentials, or leads through another one with '::'", hint)
 
 
 def _local_folder(address: str, scheme: str) -> Path:

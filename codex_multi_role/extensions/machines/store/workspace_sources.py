@@ -118,10 +118,8 @@ def _clone(source: WorkspaceSource, address: str, target: Path) -> None:
 def _require_history(repository: Repository) -> None:
     """Raise `UsageError` for a shallow clone: a bundle of it cannot be cloned."""
     if repository.git.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
-        raise UsageError(
-            f"the repository {repository.top} is a shallow clone, which cannot be bundled",
-            "Run `git fetch --unshallow` there, or give the address of the repository.",
-        )
+        message = f"the repository {repository.top} is a shallow clone, which cannot be bundled"
+        raise UsageError(message, "Run `git fetch --unshallow` there, or give the address of the repository.")
 
 
 def _bundle_files(root: Path, git_dir: Path, file: Path) -> None:

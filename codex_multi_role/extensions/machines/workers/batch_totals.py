@@ -52,11 +52,8 @@ def what_exceeds(connection: sa.Connection, run_id: str, batch: str | None, limi
 
 def _used(batch: str, name: str) -> sa.Select[tuple[float]]:
     """What ended runs have spent, and what running ones may spend."""
-    spent = sum((_figure(figure) for figure in TOTALS[name]), start=sa.literal(0.0))
+    figures = (runs.c.record["totals"][each].as_float() for each in TOTALS[name])
+    spent = sum((sa.func.coalesce(each, 0.0) for each in figures), start=sa.literal(0.0))
     reserved = sa.func.coalesce(runs.c.request["limits"][name].as_float(), 0.0)
     counted = sa.case((runs.c.state == "running", reserved), else_=spent)
     return sa.select(sa.func.sum(counted)).where(runs.c.batch == batch)
-
-
-def _figure(name: str) -> sa.ColumnElement[float]:
-    return sa.func.coalesce(runs.c.record["totals"][name].as_float(), 0.0)

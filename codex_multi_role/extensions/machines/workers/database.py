@@ -83,10 +83,8 @@ class Database:
         if self.setting("schema_version") is None:
             self._create()
         if (version := self.setting("schema_version")) != str(database_tables.SCHEMA_VERSION):
-            raise UsageError(
-                f"the tables of {self} have version {version}, this program uses {database_tables.SCHEMA_VERSION}",
-                "Use the same version of codex-multi-role on all machines, or another database.",
-            )
+            message = f"the tables of {self} have version {version}, this program uses {database_tables.SCHEMA_VERSION}"
+            raise UsageError(message, "Use the same version of codex-multi-role on all machines, or another database.")
 
     def __str__(self) -> str:
         return f"the database {self.url}"

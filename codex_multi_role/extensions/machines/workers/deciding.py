@@ -104,10 +104,8 @@ def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool
     end = time.monotonic() + STOP_SECONDS
     while shared.row(run.run_id).state is RunState.RUNNING:
         if time.monotonic() > end or is_ending():
-            raise RunBusy(
-                f"the worker {run.worker} has not stopped run {run.run_id} yet",
-                f"It has been asked to stop. `{shared.command('workers')}` shows whether that worker is alive.",
-            )
+            hint = f"It has been asked to stop. `{shared.command('workers')}` shows whether that worker is alive."
+            raise RunBusy(f"the worker {run.worker} has not stopped run {run.run_id} yet", hint)
         time.sleep(LOOK_SECONDS)
 
 

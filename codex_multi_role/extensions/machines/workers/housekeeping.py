@@ -68,12 +68,8 @@ def _release_held(queued: QueuedRuns) -> list[str]:
 
 
 def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
-    cut_short = queued.list(
-        runs.c.state == RunState.WAITING,
-        sa.not_(runs.c.enqueued),
-        runs.c.changed_at < server_seconds() - SETTLED_SECONDS,
-        limit=AT_ONCE,
-    )
+    is_settled = runs.c.changed_at < server_seconds() - SETTLED_SECONDS
+    cut_short = queued.list(runs.c.state == RunState.WAITING, sa.not_(runs.c.enqueued), is_settled, limit=AT_ONCE)
     for run in cut_short:
         queued.tell_engine(run)
     return [f"run {run.run_id} is enqueued: the process that wanted to was killed" for run in cut_short]

@@ -188,10 +188,8 @@ class QueuedRuns:
             return changed.rowcount
 
         if not self._database.insist(work):
-            raise AttemptOver(
-                f"run {run.run_id} has been taken over by another worker",
-                "What this process did since then is dropped.",
-            )
+            message = f"run {run.run_id} has been taken over by another worker"
+            raise AttemptOver(message, "What this process did since then is dropped.")
 
     def hold(self, run: QueuedRun, why: str, seconds: float) -> None:
         """Let the run of an attempt wait outside of the queues for so long. Raises `AttemptOver`, `StorageError`."""
@@ -265,11 +263,5 @@ class QueuedRuns:
 
 
 def _of_row(row: sa.RowMapping) -> QueuedRun:
-    names = QueuedRun.__dataclass_fields__
-    return QueuedRun(
-        **{
-            **{name: row[name] for name in names},
-            "request": RunRequest.of(row["request"]),
-            "state": RunState(row["state"]),
-        }
-    )
+    fields = {name: row[name] for name in QueuedRun.__dataclass_fields__}
+    return QueuedRun(**{**fields, "request": RunRequest.of(row["request"]), "state": RunState(row["state"])})

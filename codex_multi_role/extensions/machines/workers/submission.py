@@ -42,10 +42,8 @@ def open_store(database: Database, address: str | None, default: str) -> Store:
         wanted = Store.open(address or default)
         known = database.set_first("store", wanted.address)
         if address and wanted.address != known:
-            raise UsageError(
-                f"the runs of {database} are saved in {known}, not in {wanted.address}",
-                "Leave --store out; the database knows it.",
-            )
+            message = f"the runs of {database} are saved in {known}, not in {wanted.address}"
+            raise UsageError(message, "Leave --store out; the database knows it.")
     return open_known_store(database, known)
 
 
@@ -103,10 +101,8 @@ def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] 
     """
     for name in options:
         if name in {*NOT_ON_WORKERS, *OF_THIS_MACHINE} - {*set_by_worker}:
-            raise UsageError(
-                f"--{name.replace('_', '-')} cannot be used for a run on workers",
-                "Leave it out, also in settings files and environment variables.",
-            )
+            message = f"--{name.replace('_', '-')} cannot be used for a run on workers"
+            raise UsageError(message, "Leave it out, also in settings files and environment variables.")
     require_no_secret({name: value for name, value in options.items() if name not in set_by_worker})
 
 
@@ -122,10 +118,8 @@ def require_no_secret(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         text = json.dumps(value, ensure_ascii=False, default=str)
         if redact(text) != text:
-            raise UsageError(
-                f'"{name}" contains the value of a secret environment variable',
-                "Queues keep it as it is. Let the workers' environment provide the secret instead.",
-            )
+            hint = "Queues keep it as it is. Let the workers' environment provide the secret instead."
+            raise UsageError(f'"{name}" contains the value of a secret environment variable', hint)
 
 
 @dataclass

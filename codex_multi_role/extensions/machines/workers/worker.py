@@ -62,7 +62,10 @@ class RunChild(OwnProcess):
     def __init__(self, order: Json, log: Path) -> None:
         self.queue = str(order["queue"])
         self.run_id = self.result = self.problem = ""
-        _shorten(log)
+        with storage_errors(log):
+            make_folder(log.parent)
+            if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+                os.truncate(log, 0)
         super().__init__(own_module("codex_multi_role.extensions.machines.workers.attempt_process"), order, log)
 
     def follow(self, lines: Iterable[bytes]) -> None:
@@ -77,13 +80,6 @@ class RunChild(OwnProcess):
         """Ask it to finish the turns in progress and give its run back; without a run, to end."""
         self.follow(self.lines())
         self.send(signal.SIGUSR1 if self.run_id else signal.SIGTERM)
-
-
-def _shorten(log: Path) -> None:
-    with storage_errors(log):
-        make_folder(log.parent)
-        if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-            os.truncate(log, 0)
 
 
 class Worker:

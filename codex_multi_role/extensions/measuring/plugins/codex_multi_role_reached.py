@@ -31,11 +31,9 @@ def _reached(measured: coverage.Coverage, included: str, test: str, report: str)
     except NoDataError:
         return {}
     files = json.loads(Path(report).read_text())["files"]
-    return {
-        name: {"lines": file["executed_lines"], "branches": file.get("executed_branches", [])}
-        for name, file in files.items()
-        if file["executed_lines"]
-    }
+    reached = {name: file for name, file in files.items() if file["executed_lines"]}
+    parts = ("lines", "branches")
+    return {name: {each: file.get(f"executed_{each}", []) for each in parts} for name, file in reached.items()}
 
 
 if __name__ == "__main__":
