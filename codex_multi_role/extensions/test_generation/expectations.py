@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from codex_multi_role.checks.junit_report import MAX_MESSAGE_CHARACTERS
 from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, IDENTITIES, is_open, is_suspected
@@ -70,7 +70,7 @@ class PlannedCheck:
 
     item: Json
     check: Expectation | None
-    value: object
+    value: Any
 
     def is_in(self, check: Expectation) -> bool:
         """Whether ``check`` is about what the item calls."""
@@ -82,7 +82,8 @@ class PlannedCheck:
         within = self.item["expect"].get("within", 0)
         values = {*self.check.stated} - {*self.check.subject} if self.check else set()
         is_same = bool(values) and values <= {*check.stated}
-        is_near = within and any(_is_near(node, self.value, within) for node in check.nodes)
+        stated = [each for node in check.nodes for each in literal(_unwrapped(node)) if isinstance(each, int | float)]
+        is_near = within and any(abs(each - self.value) <= within for each in stated)
         is_nan = self.value == "nan" and any("nan" in text.lower() for text in (*check.stated, *check.subject))
         found = check.strictness(self.value)
         return max(found, min(2, STRICTNESS.get(check.operator, 1))) if is_same or is_near or is_nan else found
@@ -213,11 +214,6 @@ def _is_closer(
         return now.guards == before.guards and item.is_in(now) and item.is_in(before)
     is_one_function = bool({*item.item["called"]} & _words(" ".join(before.subject)))
     return is_one_function and now.context == before.context and item.is_same_case(now)
-
-
-def _is_near(node: ast.expr, value: object, within: float) -> bool:
-    found = [each for each in literal(_unwrapped(node)) if isinstance(each, int | float)]
-    return isinstance(value, int | float) and any(abs(each - value) <= within for each in found)
 
 
 @lru_cache(maxsize=16)

@@ -52,6 +52,7 @@ _OPERATORS: Mapping[NodeType, NodeType] = {
     cst.BitXorAssign: cst.BitAndAssign,
     cst.PowerAssign: cst.MultiplyAssign,
 }
+_Operation = cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.ComparisonTarget | cst.AugAssign
 _NAMES = {**_both_ways(("True", "False")), "deepcopy": "copy"}
 _METHODS: Mapping[str, str] = _both_ways(
     ("lower", "upper"),
@@ -164,9 +165,7 @@ def _keyword(node: cst.CSTNode) -> Nodes:
         yield new()
 
 
-def _operator(
-    node: cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.ComparisonTarget | cst.AugAssign,
-) -> Nodes:
+def _operator(node: _Operation) -> Nodes:
     if new := _OPERATORS.get(type(node.operator)):
         yield node.with_changes(operator=new())
 
@@ -196,11 +195,7 @@ MUTATION_OPERATORS: tuple[tuple[type[cst.CSTNode] | UnionType, str, Callable[[An
     (cst.Call, "unsymmetrical_string_methods_swap", _splitting_method),
     (cst.Lambda, "lambda", _lambda),
     (cst.CSTNode, "keywords", _keyword),
-    (
-        cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.ComparisonTarget | cst.AugAssign,
-        "swap_op",
-        _operator,
-    ),
+    (_Operation, "swap_op", _operator),
     (cst.Match, "match", _match),
     (cst.IfExp, "if_exp", _conditional),
 )

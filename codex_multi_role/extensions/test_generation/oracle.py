@@ -18,7 +18,6 @@ from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS,
 from codex_multi_role.extensions.test_generation.warm_suite import FOLDER
 from codex_multi_role.reading.json_types import Json
 
-PLUGIN = ("-p", "codex_multi_role_items")
 FILE_VARIABLE, TARGET_VARIABLE = "CODEX_MULTI_ROLE_ITEMS", "CODEX_MULTI_ROLE_ITEMS_TARGET"
 MODULE = "test_codex_multi_role_items.py"
 ITEM_SECONDS = 20.0
@@ -91,7 +90,7 @@ def _run(context: CheckContext, options: TestItemsOptions) -> tuple[dict[str, Js
                 FILE_VARIABLE: str(report),
                 TARGET_VARIABLE: str(copy.root / options.target),
             }
-            arguments = [*PLUGIN, "-o", "python_functions=test_*"]
+            arguments = ["-p", "codex_multi_role_items", "-o", "python_functions=test_*"]
             ran = suite.run_copy(copy, arguments, seconds, variables)
             context.write_artifact("pytest_output.txt", ran.output)
             return _read(report), last_cause(ran.output) or f"pytest ended with exit code {ran.returncode}"

@@ -136,39 +136,43 @@ class State(ResultPart):
 
 
 START: Final = State(plan=[], mode="generate", before="", others=[], attempt=None, best=None, rounds=[])
+Moved = tuple[State, Next]
+"""The state after an event, and what comes next."""
 
 
-def planned(state: State, plan: Sequence[Json]) -> tuple[State, Next]:
+def planned(state: State, plan: Sequence[Json]) -> Moved:
     """The planner answered. ``plan`` includes the earlier items."""
     return state.model_copy(update={"plan": list(plan)}), "items" if plan else "no_plan"
 
 
-def doubted(state: State, verdicts: Mapping[str, Json], withdrawn: Mapping[str, str]) -> tuple[State, Next]:
+def doubted(state: State, verdicts: Mapping[str, Json], withdrawn: Mapping[str, str]) -> Moved:
     """The items were run as tests, and the planner was asked about those that do not hold."""
-    plan = [_doubted(each, verdicts.get(each["id"], {}), withdrawn) for each in state.plan]
+    asked = {each for each in withdrawn if verdicts.get(each, {}).get("verdict") == FAILS}
+    known = [{**each, **verdicts.get(each["id"], {})} for each in state.plan]
+    plan = [{**each, "withdrawn": withdrawn[each["id"]]} if each["id"] in asked else each for each in known]
     return state.model_copy(update={"plan": plan}), "develop"
 
 
-def compared(state: State, winner: MeasuredTests, can_merge: bool, limits: RoundLimits) -> tuple[State, Next]:
+def compared(state: State, winner: MeasuredTests, can_merge: bool, limits: RoundLimits) -> Moved:
     """A developer of a duel won. ``can_merge``: the tests of both run."""
     return state.model_copy(update={"attempt": winner}), "merge" if can_merge and limits.merge else "take"
 
 
-def executed(
-    state: State, attempt: MeasuredTests, limits: RoundLimits, *, is_scored: bool = False
-) -> tuple[State, Next]:
+def executed(state: State, attempt: MeasuredTests, limits: RoundLimits, *, is_scored: bool = False) -> Moved:
     """The tests were run. ``is_scored``: their mutants were judged before, when they were merged."""
     is_of_use = not is_scored and _is_score_useful(state, attempt, limits)
     return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
 
 
-def judged(state: State, mutation: Mapping[str, Any], limits: RoundLimits, not_merged: str = "") -> tuple[State, Next]:
+def judged(state: State, mutation: Mapping[str, Any], limits: RoundLimits, not_merged: str = "") -> Moved:
     """Everything is known of the state's attempt. ``mutation``: the result for its mutants, {} if not judged.
 
     ``not_merged``: why the tests of both developers were not merged.
     """
     assert state.attempt is not None, "tests were compared or executed before"
-    attempt = _completed(with_score(state.attempt, mutation), not_merged)
+    attempt = with_score(state.attempt, mutation)
+    if attempt.chosen and attempt.chosen["winner"] != BOTH:
+        attempt = attempt.model_copy(update={"chosen": {**attempt.chosen, "not_merged": not_merged}})
     reason = _worse(attempt, state.best, limits.target_coverage) if state.best else ""
     best = state.best if state.best and reason else attempt
     mode: Mode = "fix" if attempt.to_fix else "syntax" if attempt.crashed else "append"
@@ -193,11 +197,6 @@ def judged(state: State, mutation: Mapping[str, Any], limits: RoundLimits, not_m
     return after, _after_judgement(attempt, len(after.rounds), limits)
 
 
-def _doubted(item: Json, verdict: Json, withdrawn: Mapping[str, str]) -> Json:
-    is_asked = verdict.get("verdict") == FAILS and item["id"] in withdrawn
-    return {**item, **verdict, **({"withdrawn": withdrawn[item["id"]]} if is_asked else {})}
-
-
 def with_score(attempt: MeasuredTests, mutation: Mapping[str, Any]) -> MeasuredTests:
     """``attempt`` with the figures of its mutants; unchanged if none was judged."""
     if not mutation.get("mutants"):
@@ -211,13 +210,6 @@ def _is_score_useful(state: State, attempt: MeasuredTests, limits: RoundLimits) 
         return False
     is_last = len(state.rounds) + 1 >= limits.max_iterations
     return limits.target_mutation_score > 0 or (attempt.reached < limits.target_coverage and not is_last)
-
-
-def _completed(attempt: MeasuredTests, not_merged: str) -> MeasuredTests:
-    """``attempt`` with why it was not merged if it won a duel."""
-    is_winner = attempt.chosen and attempt.chosen["winner"] != BOTH
-    chosen = {**attempt.chosen, "not_merged": not_merged} if is_winner else attempt.chosen
-    return attempt.model_copy(update={"chosen": chosen})
 
 
 def _after_judgement(attempt: MeasuredTests, iterations: int, limits: RoundLimits) -> Next:

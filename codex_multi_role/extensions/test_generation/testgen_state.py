@@ -18,6 +18,7 @@ from codex_multi_role.extensions.test_generation.state_machine import (
     BOTH,
     START,
     MeasuredTests,
+    Moved,
     Next,
     RoundLimits,
     State,
@@ -108,7 +109,7 @@ def advance_state(context: CheckContext) -> TestgenStateResult:
     return TestgenStateResult(next=following, state=state, **told)
 
 
-def _moved(options: TestgenStateOptions) -> tuple[tuple[State, Next], Json]:
+def _moved(options: TestgenStateOptions) -> tuple[Moved, Json]:
     """The state after the event with what comes next, and what the result reports about it."""
     state = options.state
     if options.planned is not None:
@@ -127,7 +128,7 @@ def _moved(options: TestgenStateOptions) -> tuple[tuple[State, Next], Json]:
     return judged(state, options.judged or {}, options.limits, options.not_merged), {}
 
 
-def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[tuple[State, Next], Json]:
+def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[Moved, Json]:
     attempts = [_candidate(options, each) if each.get("status") != "failed" else None for each in candidates]
     figures = [{"away": len(own.away), "reached": own.reached} if own else {} for own in attempts]
     chosen = choose([{**each, **own} for each, own in zip(candidates, figures, strict=True)], BETTER)
@@ -145,7 +146,7 @@ def _candidate(options: TestgenStateOptions, candidate: Json) -> MeasuredTests:
     return with_score(attempt, steps.get("mutants", {}))
 
 
-def _executed(options: TestgenStateOptions, measured: Json) -> tuple[State, Next]:
+def _executed(options: TestgenStateOptions, measured: Json) -> Moved:
     tests = options.tests
     if "files" not in tests:
         return executed(options.state, _attempt(options, _files([tests]), measured, {}), options.limits)

@@ -46,8 +46,7 @@ def _in_child(item: pytest.Function) -> Told:
     child = os.fork()
     if child == 0:
         os.setsid()
-        answer = _ran(item)
-        os.write(writing, json.dumps(answer).encode()[:MAX_BYTES] + b"\n")
+        os.write(writing, json.dumps(_ran(item)).encode()[:MAX_BYTES] + b"\n")
         os._exit(0)
     os.close(writing)
     try:

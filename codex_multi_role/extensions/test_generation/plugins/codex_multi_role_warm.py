@@ -129,8 +129,8 @@ class LoadedFunctions:
         self.problem = ""
         for each in gc.get_objects():
             kind = type(each)
-            if kind is FunctionType and self._is_own(each.__code__):
-                self._by_name.setdefault(_name(each.__code__), []).append(each)
+            if kind is FunctionType and self._is_own(code := each.__code__):
+                self._by_name.setdefault((code.co_name, code.co_firstlineno), []).append(each)
             elif kind in RUNNING and self._is_own(getattr(each, RUNNING[kind])):
                 self.problem = "a generator or coroutine of the file already exists"
 
@@ -144,7 +144,8 @@ class LoadedFunctions:
         found: list[tuple[FunctionType, CodeType]] = []
         changed = compile(text, self._path, "exec", dont_inherit=True)
         for old, new, is_outermost in _differing(self._original, changed):
-            functions = [each for each in self._by_name.get(_name(old), ()) if each.__code__ == old]
+            alike = self._by_name.get((old.co_name, old.co_firstlineno), ())
+            functions = [each for each in alike if each.__code__ == old]
             if (is_outermost and not functions) or old.co_freevars != new.co_freevars:
                 return None
             found += [(each, new) for each in functions]
@@ -400,10 +401,6 @@ def _files() -> dict[str, tuple[int, int, int]]:
                 elif each.path != TARGET:
                     found[each.path] = (status.st_mode, status.st_size, status.st_mtime_ns)
     return found
-
-
-def _name(code: CodeType) -> tuple[str, int]:
-    return code.co_name, code.co_firstlineno
 
 
 def _differing(old: CodeType, new: CodeType, is_inside: bool = False) -> Iterator[tuple[CodeType, CodeType, bool]]:
