@@ -33,7 +33,8 @@ def job_summary(run: EndedRun) -> str:
     """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
-        blocks += [_result(run.folder), _facts(run), _roles(run), _tests(run), _files(run, run.folder)]
+        place = f"- folder: {code(one_line(run.folder.path, 1000))}"
+        blocks += [_result(run.folder), [*facts(run), place], _roles(run), _tests(run), _files(run, run.folder)]
         blocks += [warnings_block(run), _questions(run, run.folder)]
     blocks.append(_next_steps(run))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -55,10 +56,6 @@ def _result(folder: RunFolder) -> list[str]:
         return []
     file = [f"- file: {code(one_line(result.file, 1000))}"] if result.file else []
     return result_block(result, MOST_RESULT_LINES, file)
-
-
-def _facts(run: EndedRun) -> list[str]:
-    return [*facts(run), f"- folder: {code(one_line(run.folder.path if run.folder else '', 1000))}"]
 
 
 def _roles(run: EndedRun) -> list[str]:

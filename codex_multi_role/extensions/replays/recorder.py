@@ -151,7 +151,8 @@ class _RecordingHandler(LoopbackHandler):
         name, base_url, account_url = self.proxy.routes[key]
         base = account_url if account_url and ACCOUNT_HEADER in self.headers else base_url
         upstream = Upstream(f"{base}/{rest}")
-        sent = {**upstream.login, **_forwarded(dict(self.headers))}
+        given = {name.lower(): value for name, value in self.headers.items()}  # as Codex writes them
+        sent = {**upstream.login, **{each: given[each] for each in given if each not in OF_THE_CONNECTION}}
         self.proxy.begun(upstream)
         try:
             answer = self._exchange(upstream, sent, body)
@@ -193,11 +194,6 @@ class _RecordingHandler(LoopbackHandler):
             self.close_connection = True
             return False
         return True
-
-
-def _forwarded(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers to forward; names in lower case, as Codex writes them."""
-    return {name.lower(): value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION}
 
 
 def _masks(headers: Mapping[str, str]) -> Redactor:

@@ -117,12 +117,13 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
     record = definitions.options.added.get("record")
     own = record and os.path.relpath(os.path.realpath(record), definitions.workspace)
     changed = [path for path in snapshots.changed_paths(began_with, snapshots.take()) if path != own]
+    handoffs = _handoffs(definitions, folder)
     return {
         "status": report.status,
         "outcome": report.outcome,
         "exit_code": report.exit_code,
         "answers": answers_of(folder.path),
-        "handoffs": sorted(_handoffs(definitions, folder), key=_place),
+        "handoffs": sorted(handoffs, key=lambda each: (each["role"], each["unit"], _in_order(each))),
         "files": {path: _hash(definitions.workspace / path, places) for path in changed},
     }
 
@@ -133,10 +134,6 @@ def _handoffs(definitions: Definitions, folder: RunFolder) -> Iterator[Line]:
         if handoff is not None:
             role = definitions.catalog.role_of(instance)
             yield {"role": role, "unit": turn.result().get("unit", ""), "handoff": handoff}
-
-
-def _place(entry: Line) -> tuple[str, str, str]:
-    return entry["role"], entry["unit"], _in_order(entry)
 
 
 def _in_order(entry: Line) -> str:

@@ -203,9 +203,8 @@ def _cost(result: dict[str, Any]) -> str:
     both = sum(number for kind in ("input", "output") if isinstance(number := tokens.get(kind), int | float))
     seconds = result.get("seconds")
     words = [duration(seconds)] if isinstance(seconds, int | float) else []
-    return ", ".join([*words, f"{compact(both)} tokens", price(Cost.of_turn(result))] if both else words).removesuffix(
-        ", "
-    )
+    words += [f"{compact(both)} tokens", price(Cost.of_turn(result))] if both else []
+    return ", ".join(filter(None, words))
 
 
 def _added(note: Note) -> ReportEntry:

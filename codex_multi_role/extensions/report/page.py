@@ -62,6 +62,7 @@ def _page(folder: RunFolder) -> TemplateStream:
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, course, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
+    own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states, record = folder.redact.within(course.states_as_json()), read_record(folder)
     parts = page_parts(folder, changed_files(folder, record, course.turns))
     return template("report.html").stream(
@@ -79,16 +80,9 @@ def _page(folder: RunFolder) -> TemplateStream:
         cut_at=cut_at,
         written=f"{moment(now()):%Y-%m-%d %H:%M:%S %Z}",
         version=__version__,
-        policy=_policy(style, script),
+        policy=f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'",
         style=style,
         script=script,
-    )
-
-
-def _policy(style: str, script: str) -> str:
-    """Allow the page's own style and script, and nothing else."""
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -115,9 +109,8 @@ def _flows(folder: RunFolder, course: Course) -> Flows:
     except (CodexMultiRoleError, OSError) as error:
         return Flows([], one_line(folder.redact(str(error)), 500))
     paths = paths_taken(own, course.visits, course.ended)
-    return Flows(
-        [draw(chart, paths[known.name], course.started.roles) for known, chart in zip(own, shown, strict=True)]
-    )
+    pairs = zip(own, shown, strict=True)
+    return Flows([draw(chart, paths[known.name], course.started.roles) for known, chart in pairs])
 
 
 def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:

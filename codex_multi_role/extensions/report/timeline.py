@@ -196,9 +196,8 @@ class _TimelineDrawing:
     def _question(self, question: Question) -> Bar:
         answer = question.answer
         title = f"question {question.key}: {'answered' if answer else 'open'}"
-        return self._bar(
-            question.asked_at, answer.at if answer else "", IDLE if answer else WARN, title, question_id(question.key)
-        )
+        ended, tone = (answer.at, IDLE) if answer else ("", WARN)
+        return self._bar(question.asked_at, ended, tone, title, question_id(question.key))
 
     def _bar(self, began: str, ended: str, tone: str, title: str, target: str, label: str = "") -> Bar:
         x = self.scale.place(_seconds(began))

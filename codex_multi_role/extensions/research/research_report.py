@@ -78,7 +78,8 @@ def research_report(context: CheckContext) -> ResearchReportResult:
     shortfalls = [f"{each.title}: {problem}" for each in research.chapters for problem in each.problems]
     words = sum(count_words(each.body) for each in research.chapters)
     fields: Json = {"words": words, "shortfalls": shortfalls, "removed_citations": removed}
-    files = {"findings.json": _data(options, run, fields), "sources.json": _sources(research)}
+    sources = [{key: each[key] for key in each if key != "sketch"} for each in research.sources]
+    files = {"findings.json": _data(options, run, fields), "sources.json": _json({"sources": sources})}
     if research.chapters:
         files |= {"research.md": as_markdown(research), "research.html": page(research)}
     place = replace(context, folder=run.folder)
@@ -146,10 +147,6 @@ def _data(options: ReportOptions, run: RunFacts, fields: Json) -> str:
             **fields,
         }
     )
-
-
-def _sources(research: Research) -> str:
-    return _json({"sources": [{key: each[key] for key in each if key != "sketch"} for each in research.sources]})
 
 
 def _json(value: Json) -> str:

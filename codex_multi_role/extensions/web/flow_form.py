@@ -71,8 +71,9 @@ class FlowForm:
 def read_flows(roles: Path | None) -> StartableFlows:
     """Read the flows of the roles folder and the shipped ones."""
     entries = list_flows(roles_folder(roles))
+    whole = [each for each in entries if each.flow and not each.is_internal]
     return StartableFlows(
-        whole=sorted((each for each in entries if each.flow and not each.is_internal), key=_cycles_first),
+        whole=sorted(whole, key=lambda each: (each.name != "cycles", each.name)),
         parts=[each for each in entries if each.is_internal],
         broken=[each for each in entries if not each.flow],
     )
@@ -136,10 +137,6 @@ def _options(form: FlowForm) -> dict[str, str | bool]:
 
 def _number(name: str, value: str | bool) -> Any:  # noqa: ANN401 - as the option wants it
     return value if isinstance(value, bool) or OPTIONS[name].kind is str else OPTIONS[name].kind(value)
-
-
-def _cycles_first(entry: FlowEntry) -> tuple[bool, str]:
-    return entry.name != "cycles", entry.name
 
 
 def _field(name: str, spec: InputSpec, sent: Form) -> Field:

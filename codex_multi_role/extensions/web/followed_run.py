@@ -175,14 +175,12 @@ class FollowedRun:
             "open_tasks": [each for each in tasks if each["state"] not in OVER] if facts.alive else [],
             "form_secret": self._form_secret,
         }
+        pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS}
+        versions = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, html in pages.items()}
         return Snapshot(
             number=self._number,
             lines=tuple(self._lines),
             dropped=self._line_count - len(self._lines),
-            parts=tuple(_part(name, template(f"{name}.html", TEMPLATES).render(**values)) for name in PARTS),
+            parts=tuple(PagePart(name, html, versions[name]) for name, html in pages.items()),
             facts=facts,
         )
-
-
-def _part(name: str, html: str) -> PagePart:
-    return PagePart(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])

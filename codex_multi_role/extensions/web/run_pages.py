@@ -132,11 +132,8 @@ class RunPages:
         if folder is None or path is None:
             return problem(404, "File not found")
         if (folder.path / path).is_dir():
-            entries = list_folder(folder.path, path)
-            has_workers = self._runs.has_workers
-            return page(
-                "files.html", run_id=folder.run_id, path=path.as_posix(), entries=entries, has_workers=has_workers
-            )
+            listed: dict[str, Any] = {"path": path.as_posix(), "entries": list_folder(folder.path, path)}
+            return page("files.html", run_id=folder.run_id, has_workers=self._runs.has_workers, **listed)
         name = quote(path.name, safe="")
         kind = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
         return self._send(folder, path, "text/plain; charset=utf-8", kind)
@@ -149,8 +146,7 @@ class RunPages:
         self._runs.complete_report(folder)
         path = real_path(folder.path, folder.report_path.name)
         if path is None:
-            how = folder.command("report")
-            return problem(404, "This run has no report", f"`{how}` writes one.")
+            return problem(404, "This run has no report", f"`{folder.command('report')}` writes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
     @property
@@ -230,9 +226,8 @@ class RunPages:
             try:
                 self._runs.go_on(folder)
             except CodexMultiRoleError as error:
-                raise RunNotStarted(
-                    f"Your answer is recorded, but the run does not resume:\n{error}", error.hint
-                ) from error
+                message = f"Your answer is recorded, but the run does not resume:\n{error}"
+                raise RunNotStarted(message, error.hint) from error
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _stop(self, folder: RunFolder, form: Form) -> str:

@@ -52,23 +52,20 @@ class RoleReader:
         given = (*role_settings(role), *self.definitions.options.answers.config)
         home = needed_user_home(given, os.environ) if self._model_digest is None else None
         settings = known_settings(given, home)
+        model = self._model_digest or role.resolved_model(os.environ, self.definitions.options.answers.model)
+        rights = [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
+        found_skills = _found_skills(folder, home) if role.project_instructions else ()
         parts = {
             "role": role.name,
-            "model": self._model_digest
-            or role.resolved_model(os.environ, self.definitions.options.answers.model)
-            or "",
+            "model": model or "",
             "reasoning effort": role.reasoning_effort or "",
             "Codex settings": self._settings(settings, folder, home),
-            "rights": digest(
-                [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
-            ),
+            "rights": digest(rights),
             "protected files": digest(sorted({*self.protect, *role.protect})) if role.writes_itself else "",
             "reply schema": digest([role.output_schema, role.strict_output]),
             "steps": str(role.max_steps),
             "tools": digest([tool_inputs(name) for name in role.tools]),
-            "skills": digest(
-                [*self._own_skills(role), *(_found_skills(folder, home) if role.project_instructions else ())]
-            ),
+            "skills": digest([*self._own_skills(role), *found_skills]),
             "versions": self._versions,
         }
         instructions = ""
