@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError
 from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.extensions.web.comparison import Comparison
 from codex_multi_role.extensions.web.flow_form import as_sent, form_of, read_flows, requested_run, worst_case_of
@@ -77,7 +77,8 @@ def create_application(
             Mount("/static", StaticFiles(packages=ASSETS)),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
-        exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _internal_error},
+        exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _internal_error}
+        | {RunNotFound: _no_run},
     )
     return RequestGuard(application, access)  # outermost, so that it also guards error responses
 
@@ -173,6 +174,10 @@ class _FirstPages:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return problem(error.status_code, error.detail)
+
+
+async def _no_run(request: Request, error: Exception) -> Response:
+    return problem(404, "Run not found", "The start page lists all runs.")
 
 
 async def _storage_error(request: Request, error: Exception) -> Response:

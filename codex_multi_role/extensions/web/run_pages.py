@@ -81,16 +81,15 @@ class RunPages:
 
     async def show(self, request: Request) -> Response:
         """Show the page of a run. ``latest`` and the beginning of an id redirect to it."""
-        folder = await run_in_threadpool(self._folder, request)
+        folder = await run_in_threadpool(self._runs.folder, request.path_params["run"])
         if folder is None:
-            return await run_in_threadpool(self._redirect_to_run, request.path_params["run"])
+            run_id = await run_in_threadpool(self._runs.run_id_of, request.path_params["run"])
+            return RedirectResponse(f"/runs/{run_id}", 303)
         return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
 
     async def decide(self, request: Request) -> Response:
         """Show a question of the run with what the decision needs: the one that ``?question=`` names, or the first."""
         folder = await run_in_threadpool(self._folder, request)
-        if folder is None:
-            return _no_run()
         asked = request.query_params.get("question", "")
         return await run_in_threadpool(self._decision, folder, {"question": asked})
 
@@ -115,8 +114,6 @@ class RunPages:
     async def events(self, request: Request) -> Response:
         """Stream what is new after ``Last-Event-ID`` or ``?after=`` as server-sent events."""
         folder = await run_in_threadpool(self._folder, request)
-        if folder is None:
-            return _no_run()
         if self._followers.full:
             return PlainTextResponse(TOO_MANY[0], 503, {"Retry-After": "30"})
         after = 0
@@ -127,7 +124,7 @@ class RunPages:
 
     def files(self, request: Request) -> Response:
         """Send a file of the run as a download, or list one of its folders."""
-        folder, wanted = self._folder(request), request.path_params["path"]
+        folder, wanted = self._runs.folder(request.path_params["run"]), request.path_params["path"]
         path = real_path(folder.path, wanted) if folder is not None else None
         if folder is None or path is None:
             return problem(404, "File not found")
@@ -141,8 +138,6 @@ class RunPages:
     def report(self, request: Request) -> Response:
         """Send the run's report as a page that cannot reach anything of ours."""
         folder = self._folder(request)
-        if folder is None:
-            return _no_run()
         self._runs.complete_report(folder)
         path = real_path(folder.path, folder.report_path.name)
         if path is None:
@@ -165,8 +160,6 @@ class RunPages:
     async def _act(self, act: Act, request: Request, form: Form) -> Response:
         """Call ``act``, then redirect to the run's page; on an error, show the page with the reason."""
         folder = await run_in_threadpool(self._folder, request)
-        if folder is None:
-            return _no_run()
         try:
             if ADD in form:
                 return await run_in_threadpool(self._decision, folder, form)
@@ -188,20 +181,17 @@ class RunPages:
         except TooManyViewers:
             return problem(503, *TOO_MANY)
         if snapshot.facts is None:
-            return _no_run()
+            raise RunNotFound(folder.run_id)
         values: dict[str, Any] = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
         values |= {"has_workers": self._runs.has_workers, "form_secret": self._form_secret}
         values["points"] = await run_in_threadpool(_points, folder, snapshot.facts)
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 
-    def _folder(self, request: Request) -> RunFolder | None:
-        return self._runs.folder(request.path_params["run"])
-
-    def _redirect_to_run(self, reference: str) -> Response:
-        try:
-            return RedirectResponse(f"/runs/{self._runs.run_id_of(reference)}", 303)
-        except RunNotFound:
-            return _no_run()
+    def _folder(self, request: Request) -> RunFolder:
+        """Raises `RunNotFound`."""
+        if folder := self._runs.folder(request.path_params["run"]):
+            return folder
+        raise RunNotFound(request.path_params["run"])
 
     def _send(self, folder: RunFolder, path: Path, media_type: str, headers: dict[str, str]) -> Response:
         opened = open_file(folder.path, path)
@@ -267,7 +257,3 @@ def _points(folder: RunFolder, facts: Facts) -> list[str]:
     if facts.alive or facts.is_shared or "options" not in facts.record:
         return []
     return [f"{each.step}:{each.visit}" for each in beginnings(events_with_inherited(folder))][-MOST_POINTS:]
-
-
-def _no_run() -> Response:
-    return problem(404, "Run not found", "The start page lists all runs.")
