@@ -19,35 +19,11 @@ UNTRUSTED_PROJECT_TEXT = "a project's .codex settings (config, hooks, rules) hav
 """Codex's own text advises trusting the project, which changes nothing here."""
 
 
-def _message(params: Params) -> str:
-    return _text(params["message"])
-
-
-def _summary(params: Params) -> str:
-    return _text(params["summary"], params.get("details"))
-
-
-def _server(params: Params) -> str:
-    """MCP servers report every state in one notification; only a failure is a warning."""
-    if params["status"] != "failed":
-        return ""
-    return _text(params.get("error") or f"the MCP server {params['name']} did not start")
-
-
 def _text(*parts: object) -> str:
     text = " ".join(" ".join(str(part) for part in parts if part).split())
     if text.startswith(UNTRUSTED_PROJECT):
         return UNTRUSTED_PROJECT_TEXT
     return "" if EXPECTED.search(text) else text[:MAX_CHARACTERS]
-
-
-WARNING_TEXTS: Mapping[str, Callable[[Params], str]] = {
-    "warning": _message,
-    "guardianWarning": _message,
-    "configWarning": _summary,
-    "deprecationNotice": _summary,
-    "mcpServer/startupStatus/updated": _server,
-}
 
 
 USED_UP_PERCENT = 100
@@ -149,12 +125,12 @@ def _checked(kind: type[Known], value: object) -> Known:
     return value
 
 
-def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
+def _tokens(params: Params) -> TokenUsageUpdated:
     usage = params["tokenUsage"]
     return TokenUsageUpdated(_checked(str, params["threadId"]), _counts(usage["total"]), _counts(usage["last"]))
 
 
-def _response(params: Mapping[str, Any]) -> ModelResponded:
+def _response(params: Params) -> ModelResponded:
     thread, response = (_checked(str, params[key]) for key in ("threadId", "responseId"))
     return ModelResponded(thread, response, _counts(_checked(dict, params["usage"])))
 
@@ -169,52 +145,65 @@ def _count(usage: Mapping[str, Any], key: str) -> int | None:
     return count if type(count) is int else None
 
 
-def _finish(params: Mapping[str, Any]) -> TurnFinished:
+def _finish(params: Params) -> TurnFinished:
     turn = params["turn"]
     error = turn.get("error")
     return TurnFinished(_checked(str, turn["status"]), error if isinstance(error, dict) else None)
 
 
-def _limits(params: Mapping[str, Any]) -> RateLimitsUpdated:
+def _limits(params: Params) -> RateLimitsUpdated:
     windows = [params["rateLimits"].get(name) or {} for name in ("primary", "secondary")]
     used_up = [window.get("resetsAt") for window in windows if window.get("usedPercent", 0) >= USED_UP_PERCENT]
     return RateLimitsUpdated(max((_checked(int, each) for each in used_up if each is not None), default=None))
 
 
-def _rerouting(params: Mapping[str, Any]) -> ModelRerouted:
+def _rerouting(params: Params) -> ModelRerouted:
     model = _checked(str, params["toModel"])
     text = _text(f"the model {model} answers instead of {params['fromModel']} ({params['reason']})")
     return ModelRerouted(text, model)
 
 
-def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], CodexEvent]:
-    return lambda params: WarningIssued(text(params))
+def _message(params: Params) -> WarningIssued:
+    return WarningIssued(_text(params["message"]))
 
 
-class EventParser:
-    """Turns notifications into events."""
+def _summary(params: Params) -> WarningIssued:
+    return WarningIssued(_text(params["summary"], params.get("details")))
 
-    _READERS: Mapping[str, Callable[[Mapping[str, Any]], CodexEvent]] = {
-        "turn/started": lambda _: TurnStartConfirmed(),
-        "item/agentMessage/delta": lambda params: TextDelta(_checked(str, params["delta"])),
-        "item/started": lambda params: ItemStarted(_checked(dict, params["item"])),
-        "item/completed": lambda params: ItemCompleted(_checked(dict, params["item"])),
-        "thread/tokenUsage/updated": _tokens,
-        "rawResponse/completed": _response,
-        "turn/completed": _finish,
-        "account/rateLimits/updated": _limits,
-        "model/rerouted": _rerouting,
-        **{method: _warning_reader(text) for method, text in WARNING_TEXTS.items()},
-    }
-    METHODS = frozenset(_READERS)
 
-    def parse(self, message: Mapping[str, Any]) -> CodexEvent | None:
-        """The event in ``message``; None for an unknown one, or one that a newer Codex shapes differently."""
-        reader = self._READERS.get(message.get("method", ""))
-        try:
-            return reader(params_of(message)) if reader else None
-        except (KeyError, TypeError, AttributeError):
-            return None
+def _server(params: Params) -> WarningIssued:
+    """MCP servers report every state in one notification; only a failure is a warning."""
+    if params["status"] != "failed":
+        return WarningIssued("")
+    return WarningIssued(_text(params.get("error") or f"the MCP server {params['name']} did not start"))
+
+
+READERS: Mapping[str, Callable[[Params], CodexEvent]] = {
+    "turn/started": lambda _: TurnStartConfirmed(),
+    "item/agentMessage/delta": lambda params: TextDelta(_checked(str, params["delta"])),
+    "item/started": lambda params: ItemStarted(_checked(dict, params["item"])),
+    "item/completed": lambda params: ItemCompleted(_checked(dict, params["item"])),
+    "thread/tokenUsage/updated": _tokens,
+    "rawResponse/completed": _response,
+    "turn/completed": _finish,
+    "account/rateLimits/updated": _limits,
+    "model/rerouted": _rerouting,
+    "warning": _message,
+    "guardianWarning": _message,
+    "configWarning": _summary,
+    "deprecationNotice": _summary,
+    "mcpServer/startupStatus/updated": _server,
+}
+"""The notifications that a turn needs, by method."""
+
+
+def event_of(message: Mapping[str, Any]) -> CodexEvent | None:
+    """The event in ``message``; None for an unknown one, or one that a newer Codex shapes differently."""
+    reader = READERS.get(message.get("method", ""))
+    try:
+        return reader(params_of(message)) if reader else None
+    except (KeyError, TypeError, AttributeError):
+        return None
 
 
 def params_of(message: Mapping[str, Any]) -> Json:

@@ -14,7 +14,6 @@ from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.notifications import (
     CodexEvent,
-    EventParser,
     ItemCompleted,
     ItemStarted,
     ModelRerouted,
@@ -23,6 +22,7 @@ from codex_multi_role.codex.notifications import (
     TurnFinished,
     TurnStartConfirmed,
     describe,
+    event_of,
     is_compaction,
     models_of_sub_agents,
     params_of,
@@ -84,7 +84,6 @@ class RunningTurn:
     ) -> None:
         self._transport, self._thread, self._approvals = transport, thread, approvals
         self._deadlines, self._observe, self._helpers, self._cancelled = deadlines, observe, helpers, cancelled
-        self._parser = EventParser()
         self.recorder = TurnRecorder()
         self._running_sub_agents: dict[str, str] = {}
         self.broken = ""
@@ -97,7 +96,7 @@ class RunningTurn:
             raise CodexRefused(f"the prompt has {len(request.prompt)} characters, Codex accepts {LONGEST_PROMPT}", 0)
         end = time.monotonic() + self._deadlines.turn
         patience = min(TURN_START_SECONDS, self._deadlines.idle)
-        self.recorder.turn_id = self._thread.start_turn(request, patience)
+        self.recorder.note(turn_id=self._thread.start_turn(request, patience))
         while not self._is_cancelled:
             received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))
             late = self._seconds_to(end) <= 0
@@ -141,7 +140,7 @@ class RunningTurn:
         if "id" in message:
             self._answer(message)
             return None
-        event, is_own = self._parser.parse(message), turn_id_of(message) in (self.recorder.turn_id, None)
+        event, is_own = event_of(message), turn_id_of(message) in (self.recorder.seen.turn_id, None)
         match event:
             case TokenUsageUpdated() | ModelResponded():
                 self._count(event, is_own=is_own)
@@ -205,7 +204,7 @@ class RunningTurn:
         elif not usage.end_compaction(thread):
             counts = compaction_usage(self._thread.rollout) if thread == self._thread.id else None
             if counts is None:
-                self.recorder.miss_usage()
+                self.recorder.note(missed_usage=True)
             else:
                 self._spend(usage.count_unreported(thread, counts), thread)
 
@@ -244,7 +243,7 @@ class RunningTurn:
         while (waited := time.monotonic() - began) < INTERRUPT_SECONDS:
             is_ending = self.recorder.is_answered and waited < ANSWERED_SECONDS
             if self.recorder.is_started and not asked and not is_ending:
-                self._ask_to_end({**self._running_sub_agents, self._thread.id: self.recorder.turn_id})
+                self._ask_to_end({**self._running_sub_agents, self._thread.id: self.recorder.seen.turn_id})
                 asked = True
             patience = ANSWERED_SECONDS if is_ending else INTERRUPT_SECONDS
             finished = self._take(self._transport.next_message(patience - waited))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.codex.failures import Remedy, classify
@@ -70,10 +70,10 @@ class TurnOutcome:
     status: str
     reason: str
     message: str
-    text: str
-    delta_text: str
-    items_text: str
-    usage: TokenUsage
+    text: str = ""
+    delta_text: str = ""
+    items_text: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
     remedy: Remedy = Remedy.FAIL
     pause_seconds: float | None = None
     resets_at: int | None = None
@@ -88,27 +88,22 @@ class TurnOutcome:
 class TurnRecorder:
     """Collects one turn's events into a `TurnOutcome`.
 
-    ``is_answered``: the latest model request ended with a message and nothing has started since, so that the turn is
-    about to end.
+    ``seen``: the outcome so far. ``is_answered``: the latest model request ended with a message and nothing has started
+    since, so that the turn is about to end.
     """
 
     def __init__(self) -> None:
-        self._usage = TokenUsage()
-        self._odd_usage = False
-        self._compacted = False
-        self._missed_usage = False
+        self.seen = TurnOutcome("", "", "")
         self._deltas: list[str] = []
         self._items: list[str] = []
         self._items_room = ITEMS_TEXT_LIMIT
-        self._text = ""
-        self._resets_at: int | None = None
         self.started_items: dict[str, Mapping[str, Any]] = {}
-        self._ran_commands = False
-        self._web_searches = 0
         self._said = False
         self.is_answered = False
         self.is_started = False
-        self.turn_id = ""
+
+    def note(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of the outcome
+        self.seen = replace(self.seen, **changes)
 
     def add(self, event: CodexEvent) -> None:
         match event:
@@ -119,12 +114,14 @@ class TurnRecorder:
             case ItemStarted(item):
                 self.started_items[str(item.get("id"))] = item
                 self._said = self.is_answered = False
-                self._ran_commands |= item.get("type") == "commandExecution"
-                self._compacted |= is_compaction(item)
+                if item.get("type") == "commandExecution":
+                    self.note(ran_commands=True)
+                if is_compaction(item):
+                    self.note(compacted=True)
             case ItemCompleted(item):
                 self._complete(item)
             case RateLimitsUpdated(resets_at):
-                self._resets_at = resets_at
+                self.note(resets_at=resets_at)
             case _:
                 pass
 
@@ -133,9 +130,10 @@ class TurnRecorder:
         self.started_items.pop(str(item.get("id")), None)
         if kind == "userMessage":
             return
-        self._web_searches += kind == "webSearch"
+        if kind == "webSearch":
+            self.note(web_searches=self.seen.web_searches + 1)
         if kind == "agentMessage":
-            self._text = str(item.get("text", ""))
+            self.note(text=str(item.get("text", "")))
             self._said = True
         if self._items_room > 0:
             self._items.append(item_text(item))
@@ -146,11 +144,7 @@ class TurnRecorder:
     def spend(self, used: TokensUsed) -> None:
         if used.usage.total or self._said:  # a total that repeats what a response reported says nothing new
             self.is_answered, self._said = self._said, False
-        self._usage += used.usage
-        self._odd_usage |= used.is_odd
-
-    def miss_usage(self) -> None:
-        self._missed_usage = True
+        self.note(usage=self.seen.usage + used.usage, odd_usage=self.seen.odd_usage or used.is_odd)
 
     def outcome(
         self,
@@ -160,24 +154,9 @@ class TurnRecorder:
         remedy: Remedy = Remedy.FAIL,
         pause_seconds: float | None = None,
     ) -> TurnOutcome:
-        return TurnOutcome(
-            status=status,
-            reason=reason,
-            message=message,
-            text=self._text,
-            delta_text="".join(self._deltas),
-            items_text="\n".join(self._items),
-            usage=self._usage,
-            odd_usage=self._odd_usage,
-            compacted=self._compacted,
-            missed_usage=self._missed_usage,
-            remedy=remedy,
-            pause_seconds=pause_seconds,
-            resets_at=self._resets_at,
-            ran_commands=self._ran_commands,
-            turn_id=self.turn_id,
-            web_searches=self._web_searches,
-        )
+        self.note(delta_text="".join(self._deltas), items_text="\n".join(self._items))
+        self.note(status=status, reason=reason, message=message, remedy=remedy, pause_seconds=pause_seconds)
+        return self.seen
 
     def finished(self, event: TurnFinished) -> TurnOutcome:
         """The outcome when Codex itself ended the turn."""

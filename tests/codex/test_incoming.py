@@ -16,11 +16,12 @@ from codex_multi_role.codex import incoming
 from codex_multi_role.codex.approvals import ApprovalPolicy, answer
 from codex_multi_role.codex.incoming import OUTPUT, OUTPUT_CHARACTERS, Incoming
 from codex_multi_role.codex.notifications import (
-    EventParser,
+    READERS,
     ItemCompleted,
     ModelRerouted,
     TurnFinished,
     WarningIssued,
+    event_of,
     models_of_sub_agents,
     turn_id_of,
 )
@@ -98,7 +99,7 @@ def test_what_is_not_known_is_an_error_never_silence() -> None:
 
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
-METHODS = [*EventParser._READERS, "new/method"]
+METHODS = [*READERS, "new/method"]
 OF_ITEMS = ["id", "type", "changes", "path", "text", "status", "model", "agentThreadId", "receiverThreadIds"]
 KEYS = ["turn", "item", "error", "codexErrorInfo", "delta", "new", *OF_ITEMS]
 JSON = st.recursive(
@@ -117,7 +118,7 @@ def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, objec
     for method, params in told:
         message = {"method": method, "params": params}
         turn_id_of(message)
-        event = EventParser().parse(message)
+        event = event_of(message)
         if event is not None:
             recorder.add(event)
         if isinstance(event, ItemCompleted):
@@ -136,13 +137,13 @@ def test_unknown_turn_status_is_reported_as_a_failure() -> None:
 
 def test_finished_turn() -> None:
     message = {"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u", "status": "failed"}}}
-    assert EventParser().parse(message) == TurnFinished("failed", None)
+    assert event_of(message) == TurnFinished("failed", None)
     assert turn_id_of(message) == "u"
 
 
 def test_rerouting_names_the_model_that_answers() -> None:
     params = {"fromModel": "a", "toModel": "b", "reason": "highRiskCyberActivity", "turnId": "u", "threadId": "t"}
-    event = EventParser().parse({"method": "model/rerouted", "params": params})
+    event = event_of({"method": "model/rerouted", "params": params})
     assert event == ModelRerouted("the model b answers instead of a (highRiskCyberActivity)", "b")
 
 
@@ -162,4 +163,4 @@ def test_rerouting_names_the_model_that_answers() -> None:
 def test_every_kind_of_warning_has_its_text(method: str, params: dict[str, object], text: str | None) -> None:
     """In one line, and bounded; empty if nobody needs to know."""
     said = " ".join(" ".join(str(params[key]) for key in ("message", "summary", "details") if key in params).split())
-    assert EventParser().parse({"method": method, "params": params}) == WarningIssued(said if text is None else text)
+    assert event_of({"method": method, "params": params}) == WarningIssued(said if text is None else text)

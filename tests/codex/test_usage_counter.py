@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, ModelResponded, TokenUsageUpdated
+from codex_multi_role.codex.notifications import ModelResponded, TokenUsageUpdated, event_of
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed, UsageCounter, compaction_usage
 from tests.codex.write_usage_logs import Recorder, as_usage, compacted_by_the_provider_after_a_resumption
@@ -148,7 +148,7 @@ def reported(total: object, last: object) -> TokenUsageUpdated:
         "last": {"inputTokens": last, "cachedInputTokens": 0, "outputTokens": 0},
     }
     params = {"threadId": "one", "tokenUsage": usage}
-    event = EventParser().parse({"method": "thread/tokenUsage/updated", "params": params})
+    event = event_of({"method": "thread/tokenUsage/updated", "params": params})
     assert isinstance(event, TokenUsageUpdated)
     return event
 

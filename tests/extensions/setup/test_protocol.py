@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
 from codex_multi_role.codex.failures import classify
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.notifications import EventParser
+from codex_multi_role.codex.notifications import READERS
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.extensions.setup.protocol import changed_messages, protocol_as_tested
@@ -80,7 +80,7 @@ def test_protocol_of_the_pinned_binary_is_the_tested_one() -> None:
     """A change of it is looked at, then written down with `python -m tests.extensions.setup.write_protocol`."""
     spoken = protocol_as_tested()
     assert changed_messages(find_codex(None, {})) == []
-    assert {*spoken["ServerNotification"], NOT_LISTED} == EventParser.METHODS
+    assert {*spoken["ServerNotification"], NOT_LISTED} == READERS.keys()
     assert set(spoken["ServerRequest"]) == set(RESPONSES)
     assert set(RESPONSES.values()) <= set(spoken)
 
