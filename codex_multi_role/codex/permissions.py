@@ -8,13 +8,12 @@ inside one of them, so a role could change its own verdict. A permission profile
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from codex_multi_role.codex.codex_settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings, known_settings
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.user_cache import user_state
@@ -41,19 +40,10 @@ class WriteAccess:
 
     @classmethod
     def of(cls, settings: Iterable[str], home: Path | None) -> Self:
-        """Read ``config.toml`` of the Codex ``home``, then the ``-c`` settings in their order.
-
-        Codex itself reports unknown and unreadable settings.
-        """
-        found = _table_of(home) if home is not None else {}
-        for setting in settings:
-            key, _, value = setting.partition("=")
-            if key == SETTINGS:
-                found |= _toml(value) if isinstance(_toml(value), dict) else {}
-            elif key.startswith(f"{SETTINGS}."):
-                found[key.removeprefix(f"{SETTINGS}.")] = _toml(value)
-        known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
-        access = cls(**known)
+        """What `known_settings` make of it; Codex itself reports unknown and unreadable settings."""
+        found = known_settings(tuple(settings), home).get(SETTINGS)
+        known = found if isinstance(found, Mapping) else {}
+        access = cls(**{each.name: known[each.name] for each in fields(cls) if each.name in known})
         state = user_state()  # with copies of workspaces, each of which is writable only while a role works in it
         roots = (root for root in access.writable_roots if not Path(root).resolve().is_relative_to(state))
         return replace(access, writable_roots=tuple(roots))
@@ -115,21 +105,6 @@ def require_exact(paths: Iterable[Path]) -> None:
 def has_own_rules(settings: Iterable[str]) -> bool:
     """Whether the settings themselves define write access; Codex accepts only one way of doing so."""
     return any(setting.partition("=")[0].partition(".")[0] in OWN_RULES for setting in settings)
-
-
-def _table_of(home: Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads((home / "config.toml").read_text(encoding="utf-8")).get(SETTINGS, {})
-    except (OSError, ValueError):
-        return {}
-    return dict(table) if isinstance(table, Mapping) else {}
-
-
-def _toml(value: str) -> Any:  # noqa: ANN401 - whatever TOML holds
-    try:
-        return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return value
 
 
 def sandboxed(
