@@ -15,17 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
-from watchdog.events import (
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
+from watchdog import events
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 from watchdog.observers.polling import PollingObserver
@@ -38,9 +28,9 @@ REPORTING_FILE_SYSTEMS = frozenset(
     ("apfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "jfs", "overlay", "ramfs", "tmpfs", "ufs", "xfs", "zfs")
 )
 """Those of which every change is made by this system, which reports it."""
-CHANGES: list[type[FileSystemEvent]] = [
-    *(FileCreatedEvent, FileModifiedEvent, FileMovedEvent, FileDeletedEvent),
-    *(DirCreatedEvent, DirMovedEvent, DirDeletedEvent),
+CHANGES: list[type[events.FileSystemEvent]] = [
+    *(events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent, events.FileDeletedEvent),
+    *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
 ]
 """Not that somebody read a file, and not that the entries of a folder below changed."""
 
@@ -119,14 +109,14 @@ class WatchedFolders:
         return self._observers[kind]
 
 
-class _ChangeHandler(FileSystemEventHandler):
+class _ChangeHandler(events.FileSystemEventHandler):
     """Sets ``reported`` when an entry of a folder changes, or only the one called ``name``."""
 
     def __init__(self, reported: threading.Event, name: str = "") -> None:
         self._reported = reported
         self._name = name
 
-    def on_any_event(self, event: FileSystemEvent) -> None:
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
         names = {Path(os.fsdecode(path)).name for path in (event.src_path, event.dest_path)}
         if not self._name or self._name in names:
             self._reported.set()

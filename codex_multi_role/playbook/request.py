@@ -9,6 +9,8 @@ turn, the outputs leave the conversation, so the summary carries them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -111,9 +113,6 @@ class _Body(BaseModel):
 class _TurnMetadata(BaseModel):
     turn_id: str
     request_kind: str = "turn"
-
-
-class _UnitMetadata(BaseModel):
     unit: str = Field("", alias="multi_role_unit")
 
 
@@ -131,37 +130,39 @@ def call_id(turn_id: str, step: int) -> str:
 
 def read_request(raw: bytes) -> NextStepRequest | CompactionRequest:
     """Raises `UsageError` for anything that is not a Responses API request of one of our turns."""
-    try:
-        body = _Body.model_validate_json(raw)
-        turn = _TurnMetadata.model_validate_json(body.client_metadata.turn)
+    with _refusing(
+        "the playbook server received a request without the metadata of a turn",
+        "Only turns started by codex-multi-role can be answered.",
+    ):
+        body, turn = _parsed(raw)
         outputs = _outputs(body.input, turn.turn_id)
         if turn.request_kind == "compaction":
             return CompactionRequest(turn.turn_id, outputs, len(raw))
-        ask = _AskMetadata.model_validate_json(body.client_metadata.turn)
-        unit = _UnitMetadata.model_validate_json(body.client_metadata.turn).unit
-    except ValidationError as error:
-        raise UsageError(
-            f"the playbook server received a request without the metadata of a turn: {first_problem(error)}",
-            "Only turns started by codex-multi-role can be answered.",
-        ) from error
-    return NextStepRequest(
-        turn.turn_id, outputs, len(raw), AnswerKey(**ask.model_dump()), _last_prompt(body.input), unit
-    )
+        return NextStepRequest(turn.turn_id, outputs, len(raw), _ask(body), _last_prompt(body.input), turn.unit)
 
 
 def read_asked(raw: bytes) -> Asked:
     """Raises `UsageError` like `read_request`."""
+    with _refusing("this request does not belong to a turn that codex-multi-role started"):
+        body, turn = _parsed(raw)
+        return Asked(turn.turn_id, turn.request_kind, _ask(body), turn.unit, body.model, _last_prompt(body.input))
+
+
+@contextmanager
+def _refusing(problem: str, hint: str = "") -> Iterator[None]:
     try:
-        body = _Body.model_validate_json(raw)
-        metadata = body.client_metadata.turn
-        turn, ask = _TurnMetadata.model_validate_json(metadata), _AskMetadata.model_validate_json(metadata)
-        unit = _UnitMetadata.model_validate_json(metadata).unit
+        yield
     except ValidationError as error:
-        raise UsageError(
-            f"this request does not belong to a turn that codex-multi-role started: {first_problem(error)}"
-        ) from error
-    prompt = _last_prompt(body.input)
-    return Asked(turn.turn_id, turn.request_kind, AnswerKey(**ask.model_dump()), unit, body.model, prompt)
+        raise UsageError(f"{problem}: {first_problem(error)}", hint) from error
+
+
+def _parsed(raw: bytes) -> tuple[_Body, _TurnMetadata]:
+    body = _Body.model_validate_json(raw)
+    return body, _TurnMetadata.model_validate_json(body.client_metadata.turn)
+
+
+def _ask(body: _Body) -> AnswerKey:
+    return AnswerKey(**_AskMetadata.model_validate_json(body.client_metadata.turn).model_dump())
 
 
 def first_problem(error: ValidationError) -> str:

@@ -18,9 +18,8 @@ from threading import Lock
 from typing import Any, Literal
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_bytes, write_text
 from codex_multi_role.host.user_cache import is_noted, make_private, note, user_state
-from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -220,7 +219,7 @@ def make_place(place: Path, owner: Path) -> None:
     with storage_errors(place):
         make_private(place)
     if owner_of(place) != owner:
-        write_file(place / OWNER, os.fsencode(owner))
+        write_bytes(place / OWNER, os.fsencode(owner))
 
 
 def owner_of(place: Path) -> Path | None:
@@ -249,14 +248,6 @@ def _copy(content: dict[str, Any]) -> Copy:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Like `write_file`, with indented JSON."""
-    write_file(path, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content`` in one step; creates its folder. Raises StorageError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_inside(Workspace(path.parent), path.name, content)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}", "Is the disk full or read-only?") from error
+    """Write indented JSON in one step; creates the folder. Raises StorageError."""
+    make_folder(path.parent)
+    write_text(path, json.dumps(value, indent=2) + "\n")

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from codex_multi_role.errors import SetupFailed, StorageError
-from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace.commands import CommandResult, Sandbox, run_command
 from codex_multi_role.workspace.file_copies import (
@@ -28,7 +28,6 @@ from codex_multi_role.workspace.file_copies import (
     move_file,
     moved_files,
 )
-from codex_multi_role.workspace.manifest import write_file
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -120,7 +119,8 @@ class Preparation:
         if is_stored:
             _copy_stored(stored, root)
             snapshots.leave_out(snapshots.untracked())
-            write_file(output, f"Nothing was run: {stored.name} has what the setup made for the same files.\n".encode())
+            told = f"Nothing was run: {stored.name} has what the setup made for the same files.\n"
+            write_text(make_folder(output.parent) / output.name, told)
 
     def _run(self, root: Path, output: Path) -> None:
         environment = without_secrets(self.variables)
@@ -131,7 +131,7 @@ class Preparation:
             variables = {**kept, "TMPDIR": str(scratch)}
             ran = run_command(argv, root, variables, self.deadline_seconds, stopping=self.stopping)
         text = self.redact(ran.output)
-        write_file(output, text.encode(errors="replace"))
+        write_text(make_folder(output.parent) / output.name, text)
         if ran.timed_out or ran.returncode:
             raise SetupFailed(self.redact(_failure(ran, self.needs.setup, text)), SETUP_HINT.format(output))
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.workspace.git import NOT_THERE
 from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, lost_tree, snapshots_of, top_of
 from codex_multi_role.workspace.removal import clear
@@ -70,10 +71,7 @@ def _check_out(copies: Manifest, copy: Copy) -> None:
     clear(copies, copy)  # what is left of an earlier one
     copies.make_place()
     top = top_of(copies, copy)
-    try:
-        top.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{top.parent} cannot be created: {error.strerror}") from error
+    make_folder(top.parent)
     assert copy.repository is not None
     assert copy.commit is not None
     add_worktree(Path(copy.repository), top, copy.commit, copy.branch)
