@@ -59,7 +59,7 @@ CASES: dict[str, tuple[Callable[[Path], TeamFolder], Callable[[TeamFolder], None
     "resumed": (_two, _resume),
     "forked": (_two, _fork),
     "tool": (
-        lambda folder: _one(folder, calls("knowledge_lookup", {"query": "one"}), tools=["knowledge_lookup"]),
+        lambda folder: _one(folder, calls("ask_user", {"question": "one"}), tools=["ask_user"]),
         _run,
     ),
     "fan-out": (lambda folder: solver(folder, [fan(["a", "b"])]), _run_flow),

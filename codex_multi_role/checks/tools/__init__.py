@@ -15,7 +15,6 @@ __all__ = ["TOOLS", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_code
 
 TOOLS = {
     "ask_user": "codex_multi_role.checks.tools.ask_user:ask_user",
-    "knowledge_lookup": "codex_multi_role.checks.tools.knowledge_lookup:knowledge_lookup",
     "terminate": "codex_multi_role.checks.tools.terminate:terminate",
 }
 _REGISTRY: Registry[Tool] = Registry("tool", "codex_multi_role.tools", TOOLS)

@@ -44,7 +44,7 @@ def test_only_text_files_inside_are_read(workspace: Path) -> None:
 
 
 def test_it_stops_at_its_limits_and_says_so(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.checks.tools.knowledge_lookup.MOST_FILES", 20)
+    monkeypatch.setattr("codex_multi_role.extensions.plan_solve.knowledge_lookup.MOST_FILES", 20)
     (workspace / "many.txt").write_text("area\n" * 20)
     told = look(workspace, "area", max_results=3)
     assert len(told) == 4
