@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json, write_text
+from codex_multi_role.host.atomic import storage_errors, write_json, write_text
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object
 from codex_multi_role.run_folder.cost import Cost
@@ -66,6 +66,11 @@ class TurnFolder:
     def undone_path(self) -> Path:
         """The file for the changes of an interrupted turn, which were reverted."""
         return self.path / "undone.patch"
+
+    @property
+    def protected_path(self) -> Path:
+        """The file for the turn's changes of protected files, which were reverted."""
+        return self.path / "protected.patch"
 
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and the status ``running`` before anything is sent."""
@@ -137,10 +142,6 @@ class TurnFolder:
     def kept(self) -> dict[str, Any]:
         """``kept.json``, or an empty object if no tool kept anything."""
         return read_object(self.path / "kept.json")
-
-    def write_protected(self, patch: bytes) -> None:
-        """Store the turn's changes of protected files, which were reverted."""
-        write_bytes(self.path / "protected.patch", patch)
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         write_json(self.path / "turn.json", result)

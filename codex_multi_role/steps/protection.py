@@ -67,12 +67,7 @@ class ProtectedState:
 
     def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
         """Undo the turn's changes to the files, keep them as ``protected.patch``, and report. Returns the paths."""
-        with run.progress.workspace_lock:
-            undone = self.files.put_back(self.tree) if self.files else RestoredFiles()
-            undone |= _remove_steering(run)
-        if undone.paths:
-            folder.write_protected(undone.patch)
-            _report(run, instance, folder.number, undone)
+        undone = _put_back(run, self, folder.protected_path, instance, folder.number)
         return list(undone.paths)
 
 
@@ -88,9 +83,11 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
     The files are restored before and after it. A good result does not count if one had to be rewritten afterwards. The
     result and ``result.json`` list all restored paths, including those ``said`` by the turn before.
     """
-    before = _put_back_first(run, role, folder / "protected.patch")
+    protect = run.settings.protect
+    first = ProtectedState(_files(run, protect) if protect else None, run.settings.first_protected)
+    before = _put_back(run, first, folder / "protected.patch", role)
     result = check()
-    during = _put_back_first(run, role, folder / "protected_during.patch")
+    during = _put_back(run, first, folder / "protected_during.patch", role)
     if during.damaged and result["status"] in GOOD:
         reason = f"protected files were changed while it ran: {', '.join(during.damaged[:SHOWN_PATHS])}"
         result = {**result, "status": "failed", "reason": reason}
@@ -100,19 +97,11 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
     return result
 
 
-def _put_back_first(run: RunResources, role: str, patch: Path) -> RestoredFiles:
+def _put_back(run: RunResources, state: ProtectedState, patch: Path, role: str, turn: int = 0) -> RestoredFiles:
     with run.progress.workspace_lock:
-        undone = (
-            _files(run, run.settings.protect).put_back(run.settings.first_protected)
-            if run.settings.protect
-            else RestoredFiles()
-        )
+        undone = state.files.put_back(state.tree) if state.files else RestoredFiles()
         undone |= _remove_steering(run)
     if undone.paths:
         write_bytes(patch, undone.patch)
-        _report(run, role, 0, undone)
+        run.services.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))
     return undone
-
-
-def _report(run: RunResources, role: str, turn: int, undone: RestoredFiles) -> None:
-    run.services.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))

@@ -23,24 +23,36 @@ from codex_multi_role.steps.resources import RunResources
 BY_NOBODY = "nobody"
 SKIP = "skip"
 LONGEST_QUESTION_TOLD = 200
+LONGEST_PROBLEM = 500
 
 
-class TurnQuestions:
-    """The questions of one turn, one after the other; an answer may take ``patience_seconds``.
+class TurnHelpers:
+    """The `Helpers` of one turn of ``instance``; every tool call is stored in the turn's folder.
 
-    ``seconds``: how long they have taken so far.
+    ``kept`` collects what the tools store for the handoff; ``called`` gets the name of each tool. Questions are asked
+    one after the other; an answer may take as long as a turn of the ``role``.
     """
 
-    def __init__(self, run: RunResources, instance: str, turn: int, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        run: RunResources,
+        role: RoleSpec,
+        instance: str,
+        folder: TurnFolder,
+        kept: Json,
+        called: Callable[[str], None],
+    ) -> None:
         self._run = run
-        self._questions = Questions(run.services.folder.path, run.services.folder.redact)
+        self._role = role
         self._instance = instance
-        self._place = f"{instance}.turn_{turn:03d}"
-        self._patience_seconds = patience_seconds
+        self._folder = folder
+        self._kept = kept
+        self._called = called
+        self._questions = Questions(run.services.folder.path, run.services.folder.redact)
         self._count = 0
-        self.seconds = 0.0
+        self.person_seconds = 0.0
 
-    def put(self, params: Params) -> dict[str, str]:
+    def ask_user(self, params: Params) -> dict[str, str]:
         """The available answers, by question ID. Secrets are not asked for, because the run folder would store them."""
         asked = [each for each in params.get("questions", ()) if not each.get("isSecret")]
         answers = {str(each["id"]): self.ask(str(each["question"]), "\n".join(_options(each))) for each in asked}
@@ -59,18 +71,18 @@ class TurnQuestions:
         try:
             answer = self._put(question, show, ask_person)
         finally:
-            self.seconds += time.monotonic() - began
+            self.person_seconds += time.monotonic() - began
         return answer if answer.approved or answer.by != BY_NOBODY else None
 
     def _put(self, question: str, show: str, ask_person: AskPerson) -> Answer:
         self._count += 1
         asked = self._questions.ask(
             Question(
-                key=f"{self._place}.{self._count}",
+                key=f"{self._instance}.turn_{self._folder.number:03d}.{self._count}",
                 question=question,
                 show=show,
                 asked_at=now(),
-                time_limit_seconds=self._patience_seconds,
+                time_limit_seconds=self._role.limits.turn_seconds,
                 default=SKIP,
                 words=True,
             )
@@ -91,45 +103,6 @@ class TurnQuestions:
             or question.out_of_time
             or (known is not None and known.answer is not None)
         )
-
-
-def _options(asked: Mapping[str, Any]) -> Iterator[str]:
-    for option in asked.get("options") or ():
-        yield f"- {option['label']}: {option['description']}"
-
-
-LONGEST_PROBLEM = 500
-
-
-class TurnHelpers:
-    """The `Helpers` of one turn of ``instance``; every tool call is stored in the turn's folder.
-
-    ``kept`` collects what the tools store for the handoff; ``called`` gets the name of each tool.
-    """
-
-    def __init__(
-        self,
-        run: RunResources,
-        role: RoleSpec,
-        instance: str,
-        folder: TurnFolder,
-        kept: Json,
-        called: Callable[[str], None],
-    ) -> None:
-        self._run = run
-        self._role = role
-        self._instance = instance
-        self._folder = folder
-        self._kept = kept
-        self._called = called
-        self._questions = TurnQuestions(run, instance, folder.number, role.limits.turn_seconds)
-
-    @property
-    def person_seconds(self) -> float:
-        return self._questions.seconds
-
-    def ask_user(self, params: Params) -> Mapping[str, str]:
-        return self._questions.put(params)
 
     def call_tool(self, name: str, arguments: object) -> ToolReply:
         """Carry out the call, record it, publish it. Raises `StorageError`."""
@@ -170,10 +143,15 @@ class TurnHelpers:
             role=self._instance,
             workspace=self._run.workspace,
             folder=self._folder.path,
-            ask_person=self._questions.ask,
+            ask_person=self.ask,
             stopping=self._run.progress.stopping,
             kept=self._kept,
         )
+
+
+def _options(asked: Mapping[str, Any]) -> Iterator[str]:
+    for option in asked.get("options") or ():
+        yield f"- {option['label']}: {option['description']}"
 
 
 def _refused(problem: str) -> ToolReply:

@@ -93,13 +93,10 @@ def test_long_prose_moves_to_a_file_of_its_own(run: RunFolder) -> None:
     assert turn.handoff() == handed_on
 
 
-def test_applied_files_and_protected_patch_are_kept_exactly(run: RunFolder) -> None:
-    """The patch is kept byte for byte."""
+def test_applied_files_are_kept(run: RunFolder) -> None:
     turn = TurnFolder.create(run, "one")
     turn.write_files([{"path": "a.py", "status": "WROTE", "bytes": 1, "sha256": "0"}])
-    turn.write_protected(b"--- a\r\n\xff")
     assert json.loads((turn.path / "applied_files.json").read_text())[0]["path"] == "a.py"
-    assert (turn.path / "protected.patch").read_bytes() == b"--- a\r\n\xff"
 
 
 def test_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.fan_out import FanOut
@@ -18,7 +20,7 @@ from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
 from codex_multi_role.steps.baseline import _verdict
-from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
+from codex_multi_role.steps.protection import ProtectedState, _put_back, protected_among
 from codex_multi_role.steps.review import _rejected
 from codex_multi_role.steps.test_runs import _baseline_of
 from codex_multi_role.steps.turn_events import says_done
@@ -31,10 +33,12 @@ PROTECTION = "steps/test_protection.py"
 
 
 def _not_put_back(name: str) -> ReplacedFunction:
-    return replaced(
-        _put_back_first,
-        lambda put_back, run, role, patch: RestoredFiles() if patch.name == name else put_back(run, role, patch),
-    )
+    """Of a check: what it finds, or what it leaves; a turn has a number."""
+
+    def put_back(put_back: Callable[..., RestoredFiles], run: object, state: object, patch: Path, *of: Any) -> RestoredFiles:
+        return RestoredFiles() if patch.name == name and len(of) == 1 else put_back(run, state, patch, *of)
+
+    return replaced(_put_back, put_back)
 
 
 def _by_its_total_only(measured: Callable[..., dict[str, object]], self: _Gate) -> dict[str, object]:
