@@ -54,6 +54,11 @@ class ValueUse(Enum):
         return ValueType.of(self.value) if self.value in IN_WORDS else ANY
 
 
+def use_as(kind: str) -> ValueUse:
+    """The use of a value that must be of that JSON type."""
+    return ValueUse.EQUAL_BOOLEAN if kind == "boolean" else ValueUse(kind)
+
+
 def path_text(path: Path) -> str:
     """``tasks[].title``."""
     parts = ("[]" if part is ITEM else f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)

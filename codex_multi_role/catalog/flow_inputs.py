@@ -98,9 +98,14 @@ class InputSpec(Definition):
         return " and ".join(f"{word} {bound:g}" for bound, word in bounds if bound is not None)
 
     @property
+    def plain_type(self) -> ValueType:
+        """What a given value is, whatever the choices are."""
+        return type_of_annotation(_PYTHON_TYPES[self.type])
+
+    @property
     def value_type(self) -> ValueType:
         """What its values can be."""
-        known = one_of(*self.choices) if self.choices else type_of_annotation(_PYTHON_TYPES[self.type])
+        known = one_of(*self.choices) if self.choices else self.plain_type
         return known if self.required or self.default is not None else known | one_of(None)
 
     def takes(self, value: Any) -> bool:  # noqa: ANN401 - of this input's type

@@ -100,7 +100,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def operation(self, number: int, shown: tuple[str, str, str, bool], left: object, right: object) -> object:
         """A comparison or a sum, as an `Operation` begins. ``number``: which of all templates."""
         note_operation(number, shown, left, right)
-        return self.call_binop(None, "+", left, right) if shown[0] == "add" else _COMPARISONS[shown[0]](left, right)
+        return self.call_binop(None, "+", left, right) if shown[0] == "add" else COMPARISONS[shown[0]](left, right)
 
     @staticmethod
     def concatenated(parts: Iterable[object]) -> str:
@@ -249,7 +249,7 @@ def _is_in(value: object, container: Any) -> bool:  # noqa: ANN401
     return value._within(container) if isinstance(value, UnknownValue) else value in container
 
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
+COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
     "eq": eq,
     "ne": ne,
     "lt": lt,

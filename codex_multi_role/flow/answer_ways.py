@@ -23,15 +23,12 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.answer_requirements import Contract, lacking, misused
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
+from codex_multi_role.flow.result_paths import MAX_CALLS, MAX_ITEMS
 from codex_multi_role.flow.result_reads import routes_on_result
 from codex_multi_role.flow.state import StepState, new_state, shown_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 
-MAX_ITEMS = 20
-"""Of how many items the templates are evaluated."""
-MAX_CALLS = 3
-"""How deep called flows are followed."""
 MAX_STEPS = 200
 """How many steps are looked at on all ways together."""
 Problem = tuple[StepSpec, DefinitionError] | None

@@ -18,6 +18,7 @@ from codex_multi_role.catalog.flow_expressions import (
     whole_expression,
 )
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
+from codex_multi_role.catalog.template_sandbox import COMPARISONS
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.places import Place
 
@@ -32,14 +33,6 @@ _CHOOSING = ("reject", "rejectattr", "select", "selectattr", "unique")
 """Filters that keep the number of elements of a list, and those that may leave fewer."""
 
 _MIRRORED = {"lt": "gt", "lteq": "gteq", "gt": "lt", "gteq": "lteq", "eq": "eq"}
-_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "lteq": operator.le,
-    "gt": operator.gt,
-    "gteq": operator.ge,
-}
 
 
 def meanings_of(flow: FlowSpec, cycles: int, inputs: Mapping[str, object]) -> dict[object, object]:
@@ -82,9 +75,9 @@ def _truths(part: nodes.Expr, values: Values) -> set[bool]:
         case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
             join = operator.and_ if isinstance(part, nodes.And) else operator.or_
             return {join(one, other) for one in _truths(left, values) for other in _truths(right, values)}
-        case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]) if sign in _SIGNS:
+        case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]):
             try:
-                found = {bool(_SIGNS[sign](one, other)) for one in values(left) for other in values(right)}
+                found = {bool(COMPARISONS[sign](one, other)) for one in values(left) for other in values(right)}
             except TypeError:
                 found = set()
             return found or {True, False}

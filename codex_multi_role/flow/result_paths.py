@@ -25,8 +25,8 @@ from codex_multi_role.catalog.explorations import (
     explore,
     path_text,
     unnoted,
+    use_as,
 )
-from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
@@ -42,27 +42,16 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.result_reads import paths_in
 from codex_multi_role.flow.template_reads import Certain, Source, Wanted, certain_reads, plain_path
 from codex_multi_role.reading.places import Place
-from codex_multi_role.reading.value_types import BOOLEAN, NUMBER, TEXT, ValueType
+from codex_multi_role.reading.value_types import BOOLEAN, NUMBER, TEXT
 
 T = TypeVar("T")
 RESULT = "the flow's result"
 NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 MAX_CALLS = 3
-"""How deep the results of called flows are seen."""
+"""How deep called flows are followed."""
 MAX_ITEMS = 20
-"""Of how many items of a written list the templates are evaluated."""
+"""Of how many items the templates are evaluated."""
 Context = Mapping[str, Any]
-_INPUT_KINDS: Mapping[InputType, tuple[str, ValueUse]] = {
-    "list": ("array", ValueUse.ITEMS),
-    "mapping": ("object", ValueUse.MAPPING),
-    "string": ("string", ValueUse.TEXT),
-    "path": ("string", ValueUse.TEXT),
-    "integer": ("number", ValueUse.NUMBER),
-    "number": ("number", ValueUse.NUMBER),
-    "boolean": ("boolean", ValueUse.EQUAL_BOOLEAN),
-}
-
-
 NO_FAN_OUT = ForEach.model_construct(items=None)
 
 
@@ -243,7 +232,7 @@ class FlowReader:
         )
         fan_out, around = step.for_each or NO_FAN_OUT, place / "for_each"
         called = self._flows.get(step.call or "")
-        uses = {name: _INPUT_KINDS[spec.type][1] for name, spec in called.inputs.items()} if called else {}
+        uses = {name: use_as(spec.plain_type.kind) for name, spec in called.inputs.items()} if called else {}
         before = [
             *once.of(fan_out.items, around / "items", ValueUse.ITEMS, decides=True, most=fan_out.max_items),
             *once.of(fan_out.concurrency, around / "concurrency", ValueUse.NUMBER, decides=True),
@@ -271,7 +260,7 @@ class FlowReader:
     @cached_property
     def _inputs(self) -> Mapping[str, object]:
         unknown = {
-            name: UnknownValue(f"{self._scope}inputs.{name}", type=ValueType.of(_INPUT_KINDS[spec.type][0]))
+            name: UnknownValue(f"{self._scope}inputs.{name}", type=spec.plain_type)
             for name, spec in self.flow.inputs.items()
         }
         return {**unknown, **self._given}
