@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.foreground import open_view
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder import events as e

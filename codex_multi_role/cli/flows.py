@@ -210,20 +210,12 @@ def validate_flows(
     folder, typical, options = catalog.source.parent, typical_runs(runs_dir), _options(**bounding)
     own = own_flows(folder)
     warned: set[str] = set()
-    checks = [
-        partial(
-            _validate,
-            name,
-            catalog,
-            options,
-            typical.get(name),
-            warned,
-            is_named=name in names,
-            is_own=name in own,
-            all=all,
-        )
-        for name in names or [entry.name for entry in find_flows(folder)]
-    ]
+
+    def check(name: str) -> None:
+        is_named, is_own = name in names, name in own
+        _validate(name, catalog, options, typical.get(name), warned, is_named=is_named, is_own=is_own, all=all)
+
+    checks = [partial(check, name) for name in names or [entry.name for entry in find_flows(folder)]]
     ctx.exit(_worst_code([*checks, *([] if names else [partial(check_playbooks, folder)])]))
 
 

@@ -1,18 +1,23 @@
-"""A run in the foreground: its view, the person at the terminal, its closing summary and its exit code."""
+"""A run in the foreground: its view, the person at the terminal, its closing summary and its exit code.
+
+The views: events for machines, a live table, plain lines, or nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import click
 
-from codex_multi_role.cli.output import say
+from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
-from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
@@ -24,14 +29,92 @@ from codex_multi_role.presentation.outcome import (
     tokens_in_words,
     turns_in_words,
 )
-from codex_multi_role.presentation.plain import question_lines
+from codex_multi_role.presentation.plain import PlainLines, question_lines
 from codex_multi_role.presentation.recorded import PAGES, read_record
 from codex_multi_role.presentation.result import result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, verdict, verdict_before
-from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
+from codex_multi_role.run_folder import AskPerson, Questions, Record, RunFolder, event_of
+from codex_multi_role.run_folder.events import ReviewAsked
 from codex_multi_role.run_options import RunReport
 
 FILES_NAMED = 6
+
+
+class View(Protocol):
+    """Receives the records of a run's events.
+
+    ``paused`` keeps it from drawing while a person is asked on the terminal.
+    """
+
+    def __call__(self, record: Record) -> None: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A view that only writes lines; a question fits between them."""
+
+    take: Callable[[Record], None]
+
+    def __call__(self, record: Record) -> None:
+        self.take(record)
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def open_view(
+    course: Course,
+    *,
+    as_json: bool,
+    quiet: bool,
+    plain: bool,
+    asks: bool = False,
+    over: Callable[[], bool] = lambda: False,
+    write: Callable[[Record], None] | None = None,
+) -> AbstractContextManager[View]:
+    """Return a context that gives the view for the run's events; every view keeps ``course`` up to date.
+
+    ``asks``: whether a person is asked on this terminal, so that the view leaves the questions to whoever asks them.
+    ``over``: whether nobody works on the run any more, called for every drawing. ``write``: prints an event as JSON; by
+    default, a reader that is gone does not hold up the run.
+    """
+    if as_json:
+        return nullcontext(_json_lines(course, write or JsonLines()))
+    if quiet:
+        return nullcontext(Lines(lambda record: course.apply(event_of(record))))
+    if not plain and on_terminal():
+        from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
+
+        return live_table(course, over, asks=asks)
+    return nullcontext(_plain_lines(course, asks=asks))
+
+
+def on_terminal() -> bool:
+    """Whether stderr is a terminal that can redraw."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _json_lines(course: Course, write: Callable[[Record], None]) -> View:
+    def take(record: Record) -> None:
+        course.apply(event_of(record))
+        write(record)
+
+    return Lines(take)
+
+
+def _plain_lines(course: Course, *, asks: bool) -> View:
+    lines = PlainLines(course)
+
+    def take(record: Record) -> None:
+        event = event_of(record)
+        told = lines.of(event)
+        if not (asks and isinstance(event, ReviewAsked)):
+            for line in told:
+                say(line)
+
+    return Lines(take)
 
 
 class Callbacks(TypedDict):
@@ -50,7 +133,7 @@ def in_foreground(ctx: click.Context, course: Course) -> Iterator[Callbacks]:
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     asks = is_at_terminal() and not ctx.params.get("yes")
     with open_view(course, as_json=as_json, quiet=quiet, plain=plain, asks=asks) as view:
-        person = person_at(view, course, as_json=as_json, awaited=ctx.params["await_answers"])
+        person = person_at(view.paused, course, as_json=as_json, awaited=ctx.params["await_answers"])
         yield {"on_event": view, "ask_person": person}
 
 

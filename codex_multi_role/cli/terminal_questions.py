@@ -10,7 +10,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.output import page_patch, say
-from codex_multi_role.cli.views import View
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.deciding import situation_lines, situation_of
@@ -26,6 +25,7 @@ from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.run_folder import Answer, AskPerson, Question, RunFolder
 from codex_multi_role.run_folder.typed_answers import OPTION, is_list_of_texts, problem_of, prompts
 
+Paused = Callable[[], AbstractContextManager[None]]
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
 DIFF = "d"
@@ -40,14 +40,15 @@ WHY = "Why not? The roles may read your reason:"
 OVER = "This question has been answered elsewhere or timed out."
 
 
-def person_at(view: View, course: Course, *, as_json: bool, awaited: bool) -> AskPerson | None:
-    """Return what answers reviews on the terminal where ``view`` draws the ``course``; None without a terminal.
+def person_at(paused: Paused, course: Course, *, as_json: bool, awaited: bool) -> AskPerson | None:
+    """Return what answers reviews on the terminal; None without a terminal.
 
-    Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
+    ``paused``: for the duration of a block, the ``course`` is not drawn there. Without a terminal and with ``awaited``,
+    it waits for an answer from elsewhere.
     """
     if as_json or not is_at_terminal():
         return wait_for_others if awaited else None
-    return TerminalAsker(view, sys.stdin.fileno(), lambda: Path(course.started.folder))
+    return TerminalAsker(paused, sys.stdin.fileno(), lambda: Path(course.started.folder))
 
 
 def is_at_terminal() -> bool:
@@ -87,8 +88,8 @@ class TerminalAsker:
     run, by which a person sees what the question is about.
     """
 
-    def __init__(self, view: View, descriptor: int, folder: Callable[[], Path]) -> None:
-        self._view = view
+    def __init__(self, paused: Paused, descriptor: int, folder: Callable[[], Path]) -> None:
+        self._paused = paused
         self._descriptor = descriptor
         self._folder = folder
         self._patch: Callable[[], str] | None = None
@@ -100,7 +101,7 @@ class TerminalAsker:
             if is_over():
                 return None
         try:
-            with self._view.paused(), self._without_typeahead():
+            with self._paused(), self._without_typeahead():
                 return self._ask(question, is_over) if self._in_foreground() else None
         finally:
             self._lock.release()

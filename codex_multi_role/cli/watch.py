@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.completion import run_ids
-from codex_multi_role.cli.foreground import say_end
+from codex_multi_role.cli.foreground import on_terminal, open_view, say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.run_additions import RemoteRun, RemoteRuns, all_records, find_either, open_remote, told
 from codex_multi_role.cli.tables import Column, draw_last
-from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow

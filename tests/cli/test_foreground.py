@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.foreground import summary
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.foreground import open_view, summary
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.run_folder import RunFolder

@@ -20,7 +20,7 @@ SHOW_WHOLE_RUN = """
 import sys
 from tests.support.recorded_runs import whole_run
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.foreground import open_view
 
 with open_view(Course(), as_json=False, quiet=False, plain=False) as take:
     for event in whole_run():
@@ -33,7 +33,7 @@ RESIZED = """
 import fcntl, struct, sys, termios
 from tests.support.recorded_runs import whole_run
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.foreground import open_view
 
 def resize(columns):
     fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))

@@ -12,10 +12,10 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from codex_multi_role.cli.foreground import on_terminal
 from codex_multi_role.cli.live import DrawingConsole
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.tables import Column, draw_last
-from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.batch_progress import BatchProgress, RunningGoal
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, GoalResult
