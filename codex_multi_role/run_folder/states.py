@@ -149,10 +149,11 @@ def unpublished_ends(folder: RunFolder) -> list[TurnEnded]:
             case TurnEnded():
                 running.pop((event.role, event.turn), None)
     turns = ((role, TurnFolder.of(folder, role, number)) for role, number in running)
-    return [_end_of(role, turn, at) for role, turn in turns if turn.result()]
+    return [end_of(role, turn, at) for role, turn in turns if turn.result()]
 
 
-def _end_of(role: str, turn: TurnFolder, at: str) -> TurnEnded:
+def end_of(role: str, turn: TurnFolder, at: str = "") -> TurnEnded:
+    """The end of the turn as its ``turn.json`` has it."""
     result, handoff = turn.result(), turn.handoff()
     tokens = result.get("tokens", {})
     summary = handoff.get("summary", "") if isinstance(handoff, dict) else ""

@@ -167,7 +167,7 @@ class Attempt:
         self.folder.begin(prompt, self._details())
         if self.kept != self.asked.kept:
             self.folder.write_kept(self.kept)  # for a third attempt, if this one calls no tool
-        self.events.started(self.asked, self.number, self.client.thread)
+        self.events.started(self.asked, self.number, self.client.thread.model, self.client.thread.id)
         return prompt
 
     def _sendable(self, prompt: str) -> str:

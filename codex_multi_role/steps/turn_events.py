@@ -12,7 +12,6 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
-from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.reading.json_types import Json
@@ -85,7 +84,7 @@ class TurnEvents:
         self._activity = ""
         self.approvals: list[Json] = []
 
-    def started(self, asked: TurnPrompt, attempt: int, thread: RoleThread) -> None:
+    def started(self, asked: TurnPrompt, attempt: int, model: str, thread_id: str) -> None:
         self._publish(
             TurnStarted(
                 role=self._instance,
@@ -95,8 +94,8 @@ class TurnEvents:
                 repair_of=asked.follows.repair_of,
                 continues=asked.follows.continues,
                 unit=asked.unit,
-                model=thread.model,
-                thread_id=thread.id,
+                model=model,
+                thread_id=thread_id,
                 worked_seconds=round(self._run.services.clock.seconds, 3),
             )
         )

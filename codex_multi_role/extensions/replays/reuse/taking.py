@@ -14,11 +14,12 @@ from codex_multi_role.extensions.replays.reuse.turn_inputs import position_of
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
-from codex_multi_role.run_folder.events import TurnEnded, TurnStarted
-from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED, origin_in_words
+from codex_multi_role.run_folder.states import end_of
+from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED
 from codex_multi_role.steps.known_instructions import INSTRUCTIONS
 from codex_multi_role.steps.recovery import cut_short, first_state
 from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_record import INVALID, TurnPrompt, TurnResult
 
 KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.json", "tool_calls.jsonl")
@@ -77,19 +78,8 @@ class TurnTaking:
 
     def _start(self, folder: TurnFolder, before: str) -> None:
         folder.begin(self.asked.texts.prompt, self._details(folder, before))
-        started = TurnStarted(
-            role=self.asked.instance,
-            turn=folder.number,
-            cycle=self.asked.cycle,
-            attempt=1,
-            repair_of=self.asked.follows.repair_of,
-            continues=self.asked.follows.continues,
-            unit=self.asked.unit,
-            model=str(self.turn.result["model"]),
-            thread_id=str(self.turn.result["thread_id"]),
-            worked_seconds=round(self.run.services.clock.seconds, 3),
-        )
-        self.run.services.events.publish(started)
+        events = TurnEvents(self.run, self.asked.role, self.asked.instance, folder.number)
+        events.started(self.asked, 1, str(self.turn.result["model"]), str(self.turn.result["thread_id"]))
 
     def _change_workspace(self, folder: TurnFolder, before: str) -> list[str]:
         basis, snapshots = self.turn.basis, self.run.snapshots
@@ -161,22 +151,4 @@ class TurnTaking:
                 "recorded": result.as_json(),
             }
         )
-        self._publish_end(result)
-
-    def _publish_end(self, result: TurnResult) -> None:
-        summary = str((result.handoff or {}).get("summary", ""))
-        ended = TurnEnded(
-            role=result.instance,
-            turn=result.number,
-            status=result.status,
-            outcome=result.outcome,
-            reason=result.reason,
-            input_tokens=0,
-            output_tokens=0,
-            cost=0.0,
-            seconds=0.0,
-            summary=self.run.services.folder.redact(summary)[:200],
-            worked_seconds=round(self.run.services.clock.seconds, 3),
-            reused_from=origin_in_words(self.turn.origin),
-        )
-        self.run.services.events.publish(ended)
+        self.run.services.events.publish(end_of(result.instance, folder))
