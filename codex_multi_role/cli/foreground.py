@@ -21,6 +21,7 @@ from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
+    answer_commands,
     cost_of_totals,
     exit_in_words,
     next_command,
@@ -197,10 +198,13 @@ def _headline(report: RunReport) -> str:
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:
     """Yield the open questions with what each is about: this is where people read what they approve."""
-    for question in Questions(folder.path).pending():
+    pending = Questions(folder.path).pending()
+    for question in pending:
         yield ""
         yield from (f"  {line}" for line in question_lines(question))
         yield ""
+    if pending:
+        yield f"  reject   {answer_commands(folder, [each.key for each in pending])[1]}"
 
 
 def no_page(report: RunReport) -> str:

@@ -136,8 +136,8 @@ def _questions(course: Course, width: int) -> list[Text]:
     ]
     if asked:
         folder = RunFolder(course.folder or Path(course.started.folder))
-        commands = answer_commands(folder, list(course.questions))
-        asked.append(Text(f"  answer: {commands}"))
+        accept, reject = answer_commands(folder, list(course.questions))
+        asked += [Text(f"  answer: {accept}"), Text(f"  reject: {reject}")]
     return asked
 
 

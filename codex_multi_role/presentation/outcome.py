@@ -194,16 +194,15 @@ def _suggestion(record: Mapping[str, Any]) -> str:
     return f"resume RUN --cycles {cycles + MORE_CYCLES}"
 
 
-def answer_commands(folder: RunFolder, open_keys: Sequence[str]) -> str:
-    """Return the two commands that answer a run's oldest open question, and resume it unless that happens elsewhere."""
+def answer_commands(folder: RunFolder, open_keys: Sequence[str]) -> tuple[str, str]:
+    """What accepts and what rejects a run's oldest open question, and resumes the run unless that happens elsewhere."""
     then = [] if SHARED in read_object(folder.record_path) else ["--resume"]
     which = ["--question", open_keys[0]] if len(open_keys) > 1 else []
     reject = folder.command("reject", *which, "--comment", "WHY", *then)
     asked = Questions(folder.path).find(open_keys[0]) if open_keys else None
     given = example(asked) if asked is not None else []
     verb = "answer" if given else "approve"
-    accept = folder.command(verb, *which, *given, *then)
-    return f"{accept}, or {reject}"
+    return folder.command(verb, *which, *given, *then), reject
 
 
 def next_command(folder: RunFolder, exit_code: int | None) -> str:
@@ -215,7 +214,7 @@ def next_command(folder: RunFolder, exit_code: int | None) -> str:
     if pending and any(given.endswith("=VALUE") for given in example(pending[0])):
         return folder.command("resume")  # asks for the values
     if pending:
-        return answer_commands(folder, [question.key for question in pending])
+        return answer_commands(folder, [question.key for question in pending])[0]
     record = {"exit_code": exit_code, **read_object(folder.record_path)}
     return folder.complete(f"{PROGRAM} {_suggestion(record)}")
 

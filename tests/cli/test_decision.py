@@ -79,16 +79,20 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
     done = run_alone(team)
     assert done.returncode == 4
     run_id = (team.runs / "latest").resolve().name
-    answers = f"codex-multi-role approve {run_id} --resume, or codex-multi-role reject {run_id} --comment WHY --resume"
+    accept, reject = (
+        f"codex-multi-role approve {run_id} --resume",
+        f"codex-multi-role reject {run_id} --comment WHY --resume",
+    )
     log, summary = done.stderr.split("\n\nWaiting for a person\n")
     assert (log.count("Ship it?"), summary.count("Ship it?")) == (1, 1)
-    assert f"  next     {answers}" in done.stderr
+    assert f"  reject   {reject}\n" in done.stderr
+    assert f"  next     {accept}\n" in done.stderr
     assert "  exit     4: parked, waiting for a person" in done.stderr
 
     shown = console("show", "latest", folder=team.folder).stdout.splitlines()
     assert "status     parked: Waiting for a person" in shown
     assert "question   ok.1: Ship it?" in shown
-    assert shown[-1] == f"next: {answers}"
+    assert shown[-1] == f"next: {accept}"
     assert "ok.1: Ship it?" in console("runs", folder=team.folder).stdout
     (run,) = json.loads(console("runs", "--json", folder=team.folder).stdout)
     assert run["questions"][0]["key"] == "ok.1"

@@ -40,7 +40,8 @@ def test_question_is_shown_with_its_commands_until_it_is_answered() -> None:
     view = drawn(course, 250)
     assert "review ok.1: Ship it?" in view
     run = "20260131_101500_0a1b2c3d --runs-dir /project/runs"
-    assert f"answer: codex-multi-role approve {run} --resume, or codex-multi-role reject {run} --comment WHY" in view
+    assert f"  answer: codex-multi-role approve {run} --resume\n" in view
+    assert f"  reject: codex-multi-role reject {run} --comment WHY --resume\n" in view
     for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
         assert "review" not in drawn(Course.of(in_order(*asked, later)), 100)
     assert "Ship it?" not in drawn(course, 100, questions=False)
@@ -53,8 +54,9 @@ def test_question_of_a_run_on_workers_is_answered_through_the_database(tmp_path:
     course = Course.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?")))
     course.folder = copy.path
     where = "first --database-url postgresql://db/x"
-    answers = f"codex-multi-role approve {where}, or codex-multi-role reject {where} --comment WHY"
-    assert f"answer: {answers}" in drawn(course, 250)
+    view = drawn(course, 250)
+    assert f"  answer: codex-multi-role approve {where}\n" in view
+    assert f"  reject: codex-multi-role reject {where} --comment WHY\n" in view
 
 
 def test_steps_are_in_the_order_of_the_flow_with_their_visits() -> None:

@@ -35,7 +35,9 @@ PROTECTION = "steps/test_protection.py"
 def _not_put_back(name: str) -> ReplacedFunction:
     """Of a check: what it finds, or what it leaves; a turn has a number."""
 
-    def put_back(put_back: Callable[..., RestoredFiles], run: object, state: object, patch: Path, *of: Any) -> RestoredFiles:
+    def put_back(
+        put_back: Callable[..., RestoredFiles], run: object, state: object, patch: Path, *of: Any
+    ) -> RestoredFiles:
         return RestoredFiles() if patch.name == name and len(of) == 1 else put_back(run, state, patch, *of)
 
     return replaced(_put_back, put_back)
