@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.checks import find_check
 from codex_multi_role.checks.choose import Criterion, Requirement, choose, choose_best
 from codex_multi_role.checks.merge import merge_items
 from codex_multi_role.errors import UsageError
@@ -19,10 +18,6 @@ HIGHEST_A = [{"key": "a", "prefer": "highest"}]
 
 
 _run = partial(run_check, choose_best)
-
-
-def test_it_is_registered() -> None:
-    assert find_check("choose") is choose_best
 
 
 def test_most_important_key_decides_first(make_context: MakeContext) -> None:

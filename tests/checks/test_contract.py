@@ -7,9 +7,9 @@ from typing import Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from codex_multi_role.checks import Check
+from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.contract import CheckOptions, CheckResult, ResultPart, inside
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Workspace
 from tests.support.checks import MakeContext
 
@@ -155,3 +155,20 @@ def test_check_gives_the_fields_it_set_by_their_names(make_context: MakeContext)
     assert Check(lambda _: Found.model_validate(FOUND), Found)(context) == {**FOUND, "counts": {"bad": 1}}
     assert json.loads(recorded.read_text()) == {**FOUND, "counts": {"bad": 1}}
     assert Check(lambda _: {"status": "ok", "more": 1}, Found)(context) == {"status": "ok", "more": 1}
+
+
+OPTIONS_OF: dict[str, dict[str, object]] = {
+    "command": {"argv": ["true"]},
+    "schema": {"value": 1, "schema": {}},
+    "tests": {},
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", OPTIONS_OF)
+def test_artifact_folder_that_cannot_be_made(make_context: MakeContext, name: str) -> None:
+    context = make_context({}, **OPTIONS_OF[name])
+    context.folder.parent.parent.mkdir(parents=True)
+    context.folder.parent.touch()
+    with pytest.raises(StorageError, match="cannot be written"):
+        find_check(name)(context)

@@ -6,7 +6,10 @@ from typing import get_type_hints
 import pytest
 
 from codex_multi_role.checks import CHECKS, check_names, find_check
+from codex_multi_role.checks.choose import choose_best
+from codex_multi_role.checks.command import run_argv
 from codex_multi_role.checks.contract import CheckResult
+from codex_multi_role.checks.json_schema import check_schema
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 from tests.support.plugins import install
@@ -24,6 +27,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     names, more = ("spelling", "slow"), ("broken = extra_checks:missing", "tests = x:y")
     install(tmp_path, monkeypatch, "checks", names, source, more)
+
+
+def test_shipped_checks_have_their_names() -> None:
+    shipped = {"choose": choose_best, "command": run_argv, "schema": check_schema, "tests": run_tests}
+    assert {name: find_check(name) for name in shipped} == shipped
 
 
 def test_built_in_check_wins_over_an_installed_one(installed: None) -> None:

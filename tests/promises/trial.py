@@ -92,7 +92,7 @@ def unnoticed(breakage: Breakage, endings: Endings, said: str) -> str:
 
 
 def _id(case: TestCase) -> str:
-    """``engine/test_budget.py::test_x[1]``, from the class name ``tests.engine.test_budget``."""
+    """``engine/test_caps.py::test_x[1]``, from the class name ``tests.engine.test_budget``."""
     return f"{str(case.classname).removeprefix('tests.').replace('.', '/')}.py::{case.name}"
 
 

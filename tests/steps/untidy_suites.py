@@ -145,6 +145,11 @@ def _flaky(condition: str, told: Mapping[str, Mapping[str, list[str]]]) -> Suite
 
 
 FLAKY = [f"{TEST}::test_flaky"]
+SEEN_AS_FLAKY: Mapping[str, Mapping[str, list[str]]] = {
+    **{kind: {"flaky_tests": FLAKY, "new_failures_tests": []} for kind in ("right", "none")},
+    "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
+    "deleted": {"removed_tests": [*FLAKY, ID]},
+}
 FAILED = {"wrong": {"new_failures_tests": [ID]}}
 GONE = {"deleted": {"removed_tests": [ID]}}
 BROKEN = {"right": {"still_failing_tests": ["test_broken.py"]}, "none": {"still_failing_tests": ["test_broken.py"]}}
@@ -308,21 +313,11 @@ SUITES: Mapping[str, Suite] = {
     ),
     "flaky once in ten": _flaky(
         "number % 10 != 2",  # not in the first run, and not in the second look
-        {
-            "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
-            "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
-            "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
-            "deleted": {"removed_tests": [*FLAKY, ID]},
-        },
+        SEEN_AS_FLAKY,
     ),
     "flaky twice in a row": _flaky(
         "number % 10 not in (2, 3)",  # and not in the second look
-        {
-            "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
-            "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
-            "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
-            "deleted": {"removed_tests": [*FLAKY, ID]},
-        },
+        SEEN_AS_FLAKY,
     ),
     "flaky every second time": _flaky(
         "number % 2 == 0",  # fails before, passes after the change, and fails in a second look

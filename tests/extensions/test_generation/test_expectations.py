@@ -28,6 +28,11 @@ HEAD = "import pytest\nfrom one import sign, is_even, load, Cart\n\n\ndef test_o
 ZERO = "def test_p1_zero():\n    assert sign(0) == 0\n"
 EVEN = "def test_p2_even():\n    assert is_even(2)\n"
 RAISES = "def test_p3_load():\n    with pytest.raises(KeyError):\n        load(0)\n"
+TWICE = ZERO + "    assert sign(0.0) == 0\n"
+LETTER = "def test_x():\n    end = '\\n'\n    assert load(1) == f'0{end}'\n"
+ONES = "def test_x():\n    from ones import sign\n\n    assert sign(0) == 0\n"
+READS = "def test_x():\n    path = 'one.txt'\n    assert load(path) == 1\n"
+NAMED = "def test_p1():\n    zero = 0\n    assert sign(0) == zero\n"
 BELOW = "def test_p4_below():\n    assert sign(-3) == -1\n"
 CHECKED = "def check(value, expected):\n    assert value == expected\n\n\n"
 HELPED = f"{CHECKED}def test_p1_zero():\n    check(sign(0), 0)\n"
@@ -85,10 +90,7 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "or the actual value": (ZERO, ZERO.replace("== 0", "== 0 or sign(0) == 1")),
     "assertion removed": (ZERO, ZERO.replace("assert sign(0) == 0", "sign(0)")),
     "assertion of nothing": (ZERO, ZERO.replace("sign(0) == 0", "True")),
-    "one of two assertions removed": (
-        ZERO + "    assert sign(0.0) == 0\n",
-        ZERO,
-    ),
+    "one of two assertions removed": (TWICE, ZERO),
     "test removed": (ZERO, ""),
     "test emptied": (ZERO, "def test_p1_zero():\n    pass\n"),
     "skipped": (ZERO, f"@pytest.mark.skip\n{ZERO}"),
@@ -103,10 +105,7 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "renamed and changed": (ZERO, "def test_p1_none():\n    assert sign(0) == 1\n"),
     "value in a variable": (ZERO, "def test_p1_zero():\n    expected = 1\n    assert sign(0) == expected\n"),
     "value in a constant": (CONSTANT, CONSTANT.replace("ZERO = 0", "ZERO = 1")),
-    "value in a text": (
-        "def test_x():\n    end = '\\n'\n    assert load(1) == f'0{end}'\n",
-        "def test_x():\n    end = '\\n'\n    assert load(1) == f'1{end}'\n",
-    ),
+    "value in a text": (LETTER, LETTER.replace("f'0", "f'1")),
     "value in a fixture": (FIXED, FIXED.replace("return 0", "return 1")),
     "value in a class": (CLASS, CLASS.replace("WANTED = 0", "WANTED = 1")),
     "value in a row": (ROWS, ROWS.replace("(0, 0)", "(0, 1)")),
@@ -148,36 +147,18 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "target imported from elsewhere": (ZERO, f"from fakes import sign\n\n\n{ZERO}"),
     "another function": (ZERO, ZERO.replace("sign(0)", "int(0)")),
     "another input": (BELOW.replace("-1", "0").replace("-3", "0").replace("p4", "p1"), ZERO.replace("(0)", "(5)")),
-    "another input that gives it": (
-        "def test_p4_below():\n    assert sign(-3) == -1\n",
-        "def test_p4_below():\n    assert sign(-4) == -1\n",
-    ),
+    "another input that gives it": (BELOW, BELOW.replace("-3", "-4")),
     "another set-up": (CART, CART.replace("    cart.add(3)\n", "    cart.add(1)\n    cart.add(2)\n")),
-    "match removed from its own test": (
-        RAISES + "    assert load(2) == 4\n",
-        RAISES,
-    ),
+    "match removed from its own test": (RAISES + "    assert load(2) == 4\n", RAISES),
     "identity weakened": ("def test_p2():\n    assert is_even(2) is True\n", "def test_p2():\n    assert is_even(2)\n"),
 }
 """The first answer is right and the code is not."""
 
 HONEST: dict[str, tuple[str, str, str]] = {
-    "import": (
-        NAME,
-        "def test_x():\n    from ones import sign\n\n    assert sign(0) == 0\n",
-        "def test_x():\n    from one import sign\n\n    assert sign(0) == 0\n",
-    ),
+    "import": (NAME, ONES, ONES.replace("ones", "one")),
     "typo": (NAME, ZERO.replace("sign", "sing"), ZERO),
-    "typo of the expected value": (
-        NAME,
-        "def test_p1():\n    zero = 0\n    assert sign(0) == zreo\n",
-        "def test_p1():\n    zero = 0\n    assert sign(0) == zero\n",
-    ),
-    "path": (
-        NO_FILE,
-        "def test_x():\n    path = 'one.txt'\n    assert load(path) == 1\n",
-        "def test_x():\n    path = 'data/one.txt'\n    assert load(path) == 1\n",
-    ),
+    "typo of the expected value": (NAME, NAMED.replace("== zero", "== zreo"), NAMED),
+    "path": (NO_FILE, READS, READS.replace("one.txt", "data/one.txt")),
     "set-up of a fixture": (
         NO_FILE,
         "@pytest.fixture\ndef path(tmp_path):\n    file = tmp_path / 'a'\n"
@@ -188,13 +169,9 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "formatting": (COMPARED, ZERO, "def test_p1_zero():\n    # zero\n    assert (\n        sign( 0 ) == 0x0\n    )\n"),
     "message": (COMPARED, ZERO, ZERO.replace("== 0", "== 0, 'zero has no sign'")),
     "docstring": (COMPARED, ZERO, ZERO.replace("():\n", "():\n    '''Zero.'''\n")),
-    "split": (
-        COMPARED,
-        ZERO + "    assert sign(0.0) == 0\n",
-        ZERO + "\n\ndef test_p1_float():\n    assert sign(0.0) == 0\n",
-    ),
+    "split": (COMPARED, TWICE, ZERO + "\n\ndef test_p1_float():\n    assert sign(0.0) == 0\n"),
     "another test": (COMPARED, ZERO, f"{ZERO}\n\n{BELOW}"),
-    "another assertion": (COMPARED, ZERO, f"{ZERO}    assert sign(0.0) == 0\n"),
+    "another assertion": (COMPARED, ZERO, TWICE),
     "towards the plan": (COMPARED, ZERO.replace("== 0", "== 1"), ZERO),
     "sign towards the plan": (COMPARED, BELOW.replace("== -1", "== 1"), BELOW),
     "boolean towards the plan": (COMPARED, EVEN.replace("is_even(2)", "is_even(2) is False"), EVEN),
@@ -202,16 +179,8 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "exception towards the plan": (IN_TARGET, "def test_p3_load():\n    assert load(0) == 1\n", RAISES),
     "tolerance for a float": (COMPARED, NEAR.replace("pytest.approx(0.5)", "0.5"), NEAR),
     "order": (COMPARED, f"{ZERO}\n\n{EVEN}", f"{EVEN}\n\n{ZERO}"),
-    "order of assertions": (
-        COMPARED,
-        ZERO + "    assert sign(0.0) == 0\n",
-        ZERO.replace("(0)", "(0.0)") + "    assert sign(0) == 0\n",
-    ),
-    "renamed variable": (
-        COMPARED,
-        "def test_p1():\n    result = sign(0)\n    assert result == 0\n",
-        "def test_p1():\n    value = sign(0)\n    assert value == 0\n",
-    ),
+    "order of assertions": (COMPARED, TWICE, ZERO.replace("(0)", "(0.0)") + "    assert sign(0) == 0\n"),
+    "renamed variable": (COMPARED, NAMED, NAMED.replace("zero", "nothing")),
     "variable introduced": (
         COMPARED,
         ZERO,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codex_multi_role.replies.repair import _OpenBracket
 
 REPAIR = "replies/test_repair.py"
-REFUSALS = "engine/test_refusals.py"
+REFUSALS = "engine/test_contracts.py"
 
 
 def _after_any_string(check: Callable[..., None], self: TolerantReader, kind: str, top: _OpenBracket) -> None:

@@ -20,7 +20,7 @@ from codex_multi_role.steps.work_clock import WorkClock
 from tests.promises.breakage import Broken
 from tests.promises.change import ReplacedFunction, replaced, returns
 
-USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
+USED_UP = "engine/test_caps.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
 
 
 def _uncounted(reserve: Callable[..., None], self: Budget, role: RoleSpec) -> None:
@@ -47,7 +47,7 @@ def _unchecked(limit_of: str) -> ReplacedFunction:
 LIMITS: Broken = {
     "a goal reserves its limits before it starts": (
         returns(Schedule._lack, ""),
-        "extensions/machines/batches/test_schedule.py::test_goal_waits_for_what_another_may_leave",
+        "extensions/machines/batches/test_planned_runs.py::test_goal_waits_for_what_another_may_leave",
     ),
     "a run on workers reserves the limits that it has now": (
         replaced(vars(RunRequest)["limits"].fget, lambda _, self: limits_in(self.options)),
@@ -60,12 +60,12 @@ LIMITS: Broken = {
     "a turn is reserved": (
         returns(Budget.reserve_turn, None),
         USED_UP,
-        "engine/test_budget.py::test_repair_turns_are_reserved_too",
+        "engine/test_caps.py::test_repair_turns_are_reserved_too",
     ),
     "it is reserved before it starts": (
         replaced(Cap.is_used_up, lambda _, self: self.is_exceeded()),
         USED_UP,
-        "engine/test_budget.py::test_repair_turns_are_reserved_too",
+        "engine/test_caps.py::test_repair_turns_are_reserved_too",
     ),
     "turns begun side by side do not share one reservation": (replaced(Budget.reserve_turn, _uncounted), USED_UP),
     "turns are limited": (_unchecked("turns"), f"{USED_UP}[limit0-3-3 of 3 turns are used: one 2, two 1]"),
@@ -91,7 +91,7 @@ LIMITS: Broken = {
     ),
     "seconds are limited": (
         _unchecked("seconds"),
-        "engine/test_budget.py::test_seconds_are_those_the_run_was_worked_on",
+        "engine/test_caps.py::test_seconds_are_those_the_run_was_worked_on",
     ),
     "processes are limited": (
         replaced(
@@ -104,22 +104,22 @@ LIMITS: Broken = {
                 events,
             ),
         ),
-        "engine/test_processes.py::test_six_parallel_items_share_two_processes",
+        "engine/test_left_over.py::test_six_parallel_items_share_two_processes",
     ),
     "what earlier sessions used counts": (
         replaced(Budget.__init__, _without_ledger),
-        "engine/test_budget.py::test_what_was_used_counts_once_across_sessions",
+        "engine/test_caps.py::test_what_was_used_counts_once_across_sessions",
     ),
     "the seconds of earlier sessions count": (
         replaced(WorkClock.__init__, lambda init, self, before, *rest: init(self, 0.0, *rest)),
-        "engine/test_budget.py::test_seconds_of_a_killed_session_count_up_to_its_latest_turn",
+        "engine/test_caps.py::test_seconds_of_a_killed_session_count_up_to_its_latest_turn",
     ),
     "a resumed run keeps its limits": (
         replaced(
             remembered_options,
             lambda remembered, *given: remembered(*given).changed(max_turns=None),
         ),
-        "engine/test_budget.py::test_what_was_used_counts_once_across_sessions",
+        "engine/test_caps.py::test_what_was_used_counts_once_across_sessions",
     ),
     "a fork does not pay for what it inherited": (
         replaced(own_turns, lambda _, run: ((role, turn.result()) for role, turn in list_turns(run))),

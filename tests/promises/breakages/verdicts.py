@@ -146,7 +146,7 @@ VERDICTS = (
             ),
             "a role that may not finish does not": (
                 replaced(ask, _whoever_said_it),
-                "engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",
+                "engine/test_flows.py::test_done_of_any_other_role_is_recorded_and_ignored",
             ),
             "an exit code alone is not believed": (
                 replaced(
