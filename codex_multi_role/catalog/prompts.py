@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict
 
 from codex_multi_role.catalog.definition import Definition, Nested, closed_properties, optional
 from codex_multi_role.catalog.role_spec import RoleSpec
@@ -67,18 +67,16 @@ def _holding(placeholder: str) -> AfterValidator:
 class CapabilityRules(Definition):
     """What a role reads about its ``prompt_flags``, skills, tools and fields, one line each."""
 
-    tools_allowed: str = Field(default="", description="For a role with `allow_tools`.")
-    tools_forbidden: str = Field(default="", description="For a role without `allow_tools`.")
-    files_read_and_write: str = Field(default="", description="For a role with `allow_read` and `allow_write`.")
-    files_read_only: str = Field(default="", description="For a role with `allow_read` alone.")
-    files_write_only: str = Field(default="", description="For a role with `allow_write` alone.")
-    files_forbidden: str = Field(default="", description="For a role without `allow_read` and `allow_write`.")
-    file_suggestions: str = Field(
-        default="", description="For a role with `allow_file_suggestions`, unless its schema forbids `files`."
-    )
-    skills: Annotated[str, _holding("{skills}")] = Field(default="", description="Its skills: `{skills}`.")
-    own_tools: Annotated[str, _holding("{tools}")] = Field(default="", description="Its `tools`: `{tools}`.")
-    analysis: str = Field(default="", description="For a role whose described answer has the field `analysis_md`.")
+    tools_allowed: str = optional("", "For a role with `allow_tools`.")
+    tools_forbidden: str = optional("", "For a role without `allow_tools`.")
+    files_read_and_write: str = optional("", "For a role with `allow_read` and `allow_write`.")
+    files_read_only: str = optional("", "For a role with `allow_read` alone.")
+    files_write_only: str = optional("", "For a role with `allow_write` alone.")
+    files_forbidden: str = optional("", "For a role without `allow_read` and `allow_write`.")
+    file_suggestions: str = optional("", "For a role with `allow_file_suggestions`, unless its schema forbids `files`.")
+    skills: Annotated[str, _holding("{skills}")] = optional("", "Its skills: `{skills}`.")
+    own_tools: Annotated[str, _holding("{tools}")] = optional("", "Its `tools`: `{tools}`.")
+    analysis: str = optional("", "For a role whose described answer has the field `analysis_md`.")
 
     def lines(self, role: RoleSpec) -> list[str]:
         """The rules that apply to ``role``. Codex loads a skill when the prompt contains its name as ``$name``."""
@@ -120,41 +118,33 @@ class GeneralPrompts(Definition):
     The texts for ``{problem}`` and ``{needed}`` are English, so a catalog in another language may leave them out.
     """
 
-    role_header: str = Field(default="", description="The first line of every prompt.")
-    goal_section: Annotated[str, _holding("{goal}")] = Field(default="", description="The goal: `{goal}`.")
-    task_section: Annotated[str, _holding("{task}")] = Field(
-        default="", description="The `prompt` of the step: `{task}`."
+    role_header: str = optional("", "The first line of every prompt.")
+    goal_section: Annotated[str, _holding("{goal}")] = optional("", "The goal: `{goal}`.")
+    task_section: Annotated[str, _holding("{task}")] = optional("", "The `prompt` of the step: `{task}`.")
+    earlier_section: Annotated[str, _holding("{earlier}")] = optional(
+        "", "The role's last handoffs, in a new conversation: `{earlier}`."
     )
-    earlier_section: Annotated[str, _holding("{earlier}")] = Field(
-        default="", description="The role's last handoffs, in a new conversation: `{earlier}`."
-    )
-    input_section: Annotated[str, _holding("{input}")] = Field(
-        default="", description="The handoff that it gets: `{input}`."
-    )
-    tests_section: Annotated[str, _holding("{tests}")] = Field(
-        default="", description="The latest test result: `{tests}`."
-    )
-    rules_header: str = Field(default="", description="The line above the rules.")
+    input_section: Annotated[str, _holding("{input}")] = optional("", "The handoff that it gets: `{input}`.")
+    tests_section: Annotated[str, _holding("{tests}")] = optional("", "The latest test result: `{tests}`.")
+    rules_header: str = optional("", "The line above the rules.")
     capability_rules: Nested[CapabilityRules] = optional(CapabilityRules(), "What a role may do, a line each.")
-    analysis_rules: str = Field(default="", description="Rules for every role: lines that begin with `-`.")
-    task_again_section: Annotated[str, _holding("{task}")] = Field(
-        default="", description="The beginning of a task that is far above: `{task}`."
+    analysis_rules: str = optional("", "Rules for every role: lines that begin with `-`.")
+    task_again_section: Annotated[str, _holding("{task}")] = optional(
+        "", "The beginning of a task that is far above: `{task}`."
     )
-    json_contract: str = Field(default="", description="That the answer is one JSON object.")
-    refusal_rule: str = Field(default="", description="How a role says that it cannot do its task.")
-    schema_section: Annotated[str, _holding("{schema}")] = Field(
-        default="", description="The answer of a role without a hint: `{schema}`."
+    json_contract: str = optional("", "That the answer is one JSON object.")
+    refusal_rule: str = optional("", "How a role says that it cannot do its task.")
+    schema_section: Annotated[str, _holding("{schema}")] = optional(
+        "", "The answer of a role without a hint: `{schema}`."
     )
-    needed_section: Annotated[str, _holding("{needed}")] = Field(
-        default="", description="What later steps read of the answer: `{needed}`."
+    needed_section: Annotated[str, _holding("{needed}")] = optional(
+        "", "What later steps read of the answer: `{needed}`."
     )
-    known_section: str = Field(
-        default="", description="Instead of what a conversation still knows; if blank, that is repeated."
-    )
-    continue_section: str = Field(default="", description="To a role that stopped before its work was done.")
-    repair_section: str = Field(default="", description="To a role whose answer could not be used: `{problem}`.")
-    long_prompt_section: Annotated[str, _holding("{file}")] = Field(
-        default="", description="Where the rest of a prompt is that is too long to send: `{file}`."
+    known_section: str = optional("", "Instead of what a conversation still knows; if blank, that is repeated.")
+    continue_section: str = optional("", "To a role that stopped before its work was done.")
+    repair_section: str = optional("", "To a role whose answer could not be used: `{problem}`.")
+    long_prompt_section: Annotated[str, _holding("{file}")] = optional(
+        "", "Where the rest of a prompt is that is too long to send: `{file}`."
     )
 
 
