@@ -124,7 +124,8 @@ class LiveRoles:
         pending, self._pending_error = self._pending_error, ""
         try:
             read = changed_catalog(self.source, self.catalog)
-            if not _same(read, self._latest):
+            names, others = ([role.name for role in each.roles] for each in (read, self._latest))
+            if names != others or _changes(self._latest, read):
                 self._take(read)
                 self._latest = read
         except CodexMultiRoleError as error:
@@ -158,16 +159,6 @@ class LiveRoles:
         if message != self._last_warning:
             self._last_warning = message
             self.events.publish(Warning(message))
-
-
-def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
-    pairs = list(zip(one.roles, other.roles, strict=False))
-    return (
-        len(one.roles) == len(other.roles)
-        and one.general_prompts == other.general_prompts
-        and one.skills == other.skills
-        and all(_fields(first) == _fields(second) for first, second in pairs)
-    )
 
 
 def _require_same_roles(before: RoleSpecCatalog, after: RoleSpecCatalog) -> None:
