@@ -38,27 +38,40 @@ PlaybookFunction = Callable[[PlaybookAsk], Mapping[str, Any] | str]
 """A playbook in Python: returns the answer, as a JSON object or as the whole text."""
 
 
-class ResumeKeywords(TypedDict, total=False):
-    """What `resume` may change."""
+class PlaceKeywords(TypedDict, total=False):
+    """What `resume` may change of `RunPlace`."""
 
-    inputs: Mapping[str, Any]
-    cycles: int
     roles: str | os.PathLike[str] | None
     workspace: str | os.PathLike[str]
     workspace_copy: list[str] | tuple[str, ...]
     workspace_setup: str | None
+
+
+class AnswersKeywords(TypedDict, total=False):
+    """What `resume` may change of `RunAnswers`."""
+
     model: str | None
     config: list[str] | tuple[str, ...]
     codex_bin: str | os.PathLike[str] | None
     repair_attempts: int
     playbook: str | os.PathLike[str] | Mapping[str, Any] | PlaybookFunction | None
     yes: bool
+
+
+class LimitsKeywords(TypedDict, total=False):
+    """What `resume` may change of `RunLimits`."""
+
     max_turns: int | None
     max_tokens: int | None
     max_cost: float | None
     prices: str | os.PathLike[str] | None
     max_seconds: float | None
     max_processes: int | None
+
+
+class TestsKeywords(TypedDict, total=False):
+    """What `resume` may change of `RunTests`."""
+
     run_tests: bool
     baseline: bool
     allow_removed_tests: list[str] | tuple[str, ...]
@@ -66,6 +79,13 @@ class ResumeKeywords(TypedDict, total=False):
     python: str | os.PathLike[str] | None
     test_sandbox: bool
     test_seconds: float
+
+
+class ResumeKeywords(PlaceKeywords, AnswersKeywords, LimitsKeywords, TestsKeywords, total=False):
+    """What `resume` may change."""
+
+    inputs: Mapping[str, Any]
+    cycles: int
     added: Sequence[Added]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from codex_multi_role.option import Option, Use
-from codex_multi_role.run_options import OPTIONS
+from codex_multi_role.option import Option, Use, options_in
+from codex_multi_role.run_options import GROUPS, OPTIONS
 
 HEAD = '''"""The options of a run as keywords, for type checkers and editors.
 
@@ -64,8 +64,15 @@ def option_keywords() -> str:
     forked = {name: each for name, each in options.items() if Use.FORK in each.use and name not in shared}
     goal = {"goal": forked.pop("goal")}
     rest = {name: each for name, each in options.items() if name not in {*shared, *forked, *goal}}
+    groups, bases = [], []
+    for group, kind in GROUPS.items():
+        own = {name: shared.pop(name) for name in options_in(kind) if name in shared}
+        bases.append(f"{group.capitalize()}Keywords")
+        about = f"What `resume` may change of `{kind.__name__}`."
+        groups.append(_class(bases[-1], "TypedDict, total=False", about, own))
     classes = (
-        _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared, ADDED),
+        *groups,
+        _class("ResumeKeywords", f"{', '.join(bases)}, total=False", "What `resume` may change.", shared, ADDED),
         _class("NewRunKeywords", "ResumeKeywords, total=False", "What is given to a new run or a fork.", forked),
         _class("ForkKeywords", "NewRunKeywords, total=False", "What `fork` and `rerun` may change.", goal),
         _class("RunKeywords", "NewRunKeywords, total=False", "The options of `run` beside the goal.", rest),
