@@ -257,7 +257,7 @@ class RunContents:
         **changes: Unpack[ResumeKeywords],
     ) -> ReportedRun:
         """Resume the run and wait until it ends. ``changes``: `RunOptions` fields. Raises what `resume` raises."""
-        return self._worked_on(running.resume, on_event, ask_person, changes=changes)
+        return worked_on(self.folder, running.resume, untyped(on_event), ask_person, changes=changes)
 
     def fork(
         self,
@@ -268,17 +268,7 @@ class RunContents:
         **changes: Unpack[ForkKeywords],
     ) -> ReportedRun:
         """Start another run from ``start`` (``STEP[:VISIT]``) of this one. Raises what `fork` raises."""
-        return self._worked_on(running.fork, on_event, ask_person, start=start, changes=changes)
-
-    def _worked_on(
-        self,
-        how: Callable[..., RunReport],
-        on_event: OnTypedEvent | None,
-        ask_person: AskPerson | None,
-        **given: object,
-    ) -> ReportedRun:
-        called = {"on_event": untyped(on_event), "ask_person": ask_person, **given}
-        return ReportedRun.of(how(self.folder.name, runs_dir=self.folder.parent, **called))
+        return worked_on(self.folder, running.fork, untyped(on_event), ask_person, start=start, changes=changes)
 
     def cancel(self) -> None:
         """Stop the run in the process that works on it, and wait until it has stopped; nothing if it has ended.
@@ -368,6 +358,17 @@ def load_run(reference: str = LATEST, *, runs_dir: Path | str = RUNS_DIR) -> Run
 def runs(runs_dir: Path | str = RUNS_DIR) -> list[Run]:
     """All runs below ``runs_dir``, the newest first."""
     return [Run(folder.path) for folder in reversed(list_runs(Path(runs_dir)))]
+
+
+def worked_on(
+    folder: Path,
+    how: Callable[..., RunReport],
+    on_event: running.OnEvent | None,
+    ask: AskPerson | None,
+    **given: object,
+) -> ReportedRun:
+    """Work on the run in ``folder``, or on a fork of it, until it ends. ``given``: what ``how`` takes as well."""
+    return ReportedRun.of(how(folder.name, runs_dir=folder.parent, on_event=on_event, ask_person=ask, **given))
 
 
 def untyped(on_event: OnTypedEvent | None) -> running.OnEvent | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import codex_multi_role.lifecycle.running as running
 from codex_multi_role.api.python_team import Team
-from codex_multi_role.api.recorded_runs import RUNS_DIR, OnTypedEvent, ReportedRun, untyped
+from codex_multi_role.api.recorded_runs import RUNS_DIR, OnTypedEvent, ReportedRun, untyped, worked_on
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
-from codex_multi_role.run_folder import AskPerson
+from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_options import GROUPS, RunOptions, options_by_name, options_for
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def resume(
     """
     require_arguments(options, "changes", on_event=on_event, ask_person=ask_person)
     more: ResumeKeywords = {**options_by_name(changes or {}), **options}  # type: ignore[typeddict-item]  # checked there
-    return ReportedRun.of(
-        running.resume(reference, runs_dir=runs_dir, changes=more, on_event=on_event, ask_person=ask_person)
-    )
+    return worked_on(RunFolder.find(runs_dir, reference).path, running.resume, on_event, ask_person, changes=more)
 
 
 def fork(
@@ -97,17 +95,8 @@ def fork(
     """
     require_arguments(options, "start", "task", "changes", on_event=on_event, ask_person=ask_person)
     more: ForkKeywords = {**options_by_name(changes or {}), **options}  # type: ignore[typeddict-item]  # checked there
-    return ReportedRun.of(
-        running.fork(
-            reference,
-            runs_dir=runs_dir,
-            start=start,
-            task=task,
-            changes=more,
-            on_event=on_event,
-            ask_person=ask_person,
-        )
-    )
+    folder = RunFolder.find(runs_dir, reference).path
+    return worked_on(folder, running.fork, on_event, ask_person, start=start, task=task, changes=more)
 
 
 def require_arguments(options: Mapping[str, object], *others: str, **called: object) -> None:

@@ -26,7 +26,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_folder.folder import RECORD_SCHEMA
-from codex_multi_role.run_options import LIMITS, RunReport, recorded_report
+from codex_multi_role.run_options import RunReport, limits_in, recorded_report
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.repository import Repository
@@ -216,7 +216,6 @@ class RunRecord:
 
     def started(self) -> RunStarted:
         definitions, options = self.definitions, self.definitions.options
-        limits = {amount: getattr(options.limits, name) for amount, name in LIMITS.items()}
         return RunStarted(
             run_id=self.folder.run_id,
             goal=options.goal,
@@ -228,7 +227,7 @@ class RunRecord:
             playbook=self._fields["playbook"],
             resumed=self.earlier is not None,
             steps=[step.id for step in definitions.flow.steps],
-            limits={name: limit for name, limit in limits.items() if limit is not None},
+            limits=limits_in(vars(options.limits)),
             worked_seconds=self.worked_before,
             earlier_cost=self._earlier_totals["cost"],
             python={} if options.place.worktree and definitions.needs.setup else definitions.python.as_json(),
