@@ -39,10 +39,10 @@ class ReportEntry:
     id: str
     at: str
     who: str
-    what: str
     status: Chip
     about: str
     data: Markup
+    what: str = ""
     chips: list[Chip] = field(default_factory=list)
     cost: str = ""
 
@@ -133,7 +133,6 @@ class Entries:
             id=question_id(question.key),
             at=question.asked_at,
             who=f"question {question.key}",
-            what="",
             status=status,
             chips=[Chip(f"by {by}")] if by else [],
             about=f"{about}{said}",
@@ -148,7 +147,6 @@ class Entries:
             id=tests_id(tests.number),
             at=tests.began,
             who=f"tests {number}",
-            what="",
             status=Chip(judged(tests.told), tone_of(judged(tests.told))),
             about=verdict(tests.told),
             data=embedded(list(parts)),
@@ -164,7 +162,6 @@ class Entries:
             id=f"check-{key}",
             at=at,
             who=f"check {key}",
-            what="",
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),
@@ -209,7 +206,7 @@ def _cost(result: dict[str, Any]) -> str:
 
 def _added(note: Note) -> ReportEntry:
     status, name = Chip("noted"), f"event-{note.who}-{note.began}"
-    return ReportEntry("event", name, note.began, note.who, "", status, note.words, embedded([]))
+    return ReportEntry("event", name, note.began, note.who, status, note.words, embedded([]))
 
 
 @dataclass(frozen=True)

@@ -77,22 +77,17 @@ def recorded_result(goal_id: str, line: int, folder: RunFolder) -> GoalResult | 
     record = read_object(folder.record_path)
     if not record:
         return None
-    status = str(record.get("status"))
-    killed = status == RunStatus.RUNNING
-    files = record.get("files")
-    return GoalResult(
-        id=goal_id,
-        line=line,
-        run_id=folder.run_id,
-        folder=str(folder.path),
-        status=RunStatus.KILLED if killed else status,
-        outcome=str(record.get("outcome") or ""),
-        exit_code=record.get("exit_code"),
-        reason=str(record.get("reason") or ""),
-        totals=totals_of(folder) if killed else record.get("totals") or {},
-        files_changed=len(files) if isinstance(files, list) else None,
-        workspace=str(record.get("workspace") or ""),
-    )
+    is_killed = record.get("status") == RunStatus.RUNNING
+    known = {"status": RunStatus.KILLED, "totals": totals_of(folder)} if is_killed else {}
+    return result_of(record, id=goal_id, line=line, run_id=folder.run_id, folder=str(folder.path), **known)
+
+
+def result_of(record: Mapping[str, Any], **known: Any) -> GoalResult:  # noqa: ANN401 - as the fields are
+    """What ``run.json`` says of a goal, unless it is ``known`` better."""
+    told = {name: str(record.get(name) or "") for name in ("status", "outcome", "reason", "workspace")}
+    files, totals = record.get("files"), record.get("totals") or {}
+    counted = {"files_changed": len(files) if isinstance(files, list) else None, "totals": totals}
+    return GoalResult(**{**told, "exit_code": record.get("exit_code"), **counted, **known})
 
 
 def is_finished(folder: RunFolder) -> bool:

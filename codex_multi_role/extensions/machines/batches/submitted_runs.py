@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
-from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
+from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News, result_of
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.extensions.machines.journal.database_url import place_of
@@ -199,17 +199,7 @@ def _result(run: PlannedRun, row: QueuedRun) -> GoalResult:
     is_queued = row.state in BEFORE_EXECUTION
     record = row.record or {}
     record = {**record, **known_ending(row, record, is_queued=is_queued)}
-    files = record.get("files")
-    return GoalResult(
-        id=run.id,
-        line=run.goal.number,
-        run_id=row.run_id,
-        folder="",
-        status=WAITING if is_queued else record["status"],
-        outcome=record["outcome"],
-        exit_code=record["exit_code"],
-        reason=row.why,
-        totals=record.get("totals") or {},
-        files_changed=len(files) if isinstance(files, list) else None,
-        workspace=run.repository or str(run.options.place.workspace),
-    )
+    names = {"id": run.id, "line": run.goal.number, "run_id": row.run_id, "folder": ""}
+    place = run.repository or str(run.options.place.workspace)
+    status = WAITING if is_queued else record["status"]
+    return result_of(record, **names, status=status, reason=row.why, workspace=place)
