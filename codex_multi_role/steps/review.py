@@ -43,9 +43,23 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
 
 
 def decide(run: RunResources, question: Question) -> Json:
-    """A person's final answer: ``approved``, ``comment``, ``by``, ``at``. Raises `ReviewWaiting`, `RunInterrupted`."""
+    """A person's final answer: the fields, ``option`` if there are any, ``approved``, ``comment``, ``by``, ``at``.
+
+    Raises `ReviewWaiting`, `RunInterrupted`.
+    """
     run.after_baseline()
-    return _Review(run, question).decide()
+    questions = Questions(run.services.folder.path, run.services.folder.redact)
+    publish = run.services.events.publish
+    question = questions.ask(question, lambda told: publish(Warning(told)))
+    if question.answer is None:
+        publish(ReviewAsked(question.key, question.question))
+        question = questions.settle(question.key, _wait(run, questions, question))
+    answer = question.answer
+    assert answer is not None
+    answer = replace(answer, comments=_with_code(run, question, answer.comments))
+    said = (answer.approved, answer.comment, answer.by, answer.option, dict(answer.values), answer.comments)
+    publish(ReviewAnswered(question.key, *said))
+    return answer.as_output()
 
 
 def _rejected(answer: Json) -> str:
@@ -63,74 +77,52 @@ def answered_meanwhile(run: RunResources) -> bool:
     return any(each is not None and (each.answer is not None or each.out_of_time) for each in questions)
 
 
-class _Review:
-    """One question until it is answered."""
+def _with_code(run: RunResources, question: Question, comments: Sequence[Json]) -> list[Json]:
+    """Each with its line as the person saw it, which a turn may change before anybody reads the comment."""
+    if not comments:
+        return []
+    folder, git = run.services.folder, run.snapshots.repository()
+    points = {AFTER: question.key, BEFORE: decision_before(folder, question.key)}
+    states = {side: state_at(folder, point) for side, point in points.items()}
+    found = ((each, text_of(git, states[each["side"]], each["path"]) or "") for each in comments)
+    return [{"code": line_of(text, each["line"]), **each} for each, text in found]
 
-    def __init__(self, run: RunResources, question: Question) -> None:
-        self._run = run
-        self._questions = Questions(run.services.folder.path, run.services.folder.redact)
-        self._question = question
 
-    def decide(self) -> Json:
-        """The final answer: the fields, ``option`` if there are any, ``approved``, ``comment``, ``by``, ``at``."""
-        warn = self._run.services.events.publish
-        self._question = self._questions.ask(self._question, lambda told: warn(Warning(told)))
-        if self._question.answer is None:
-            self._run.services.events.publish(ReviewAsked(self._question.key, self._question.question))
-            self._question = self._questions.settle(self._question.key, self._wait())
-        answer = self._question.answer
-        assert answer is not None
-        answer = replace(answer, comments=self._with_code(answer.comments))
-        said = (answer.approved, answer.comment, answer.by, answer.option, dict(answer.values), answer.comments)
-        self._run.services.events.publish(ReviewAnswered(self._question.key, *said))
-        return answer.as_output()
+def _wait(run: RunResources, questions: Questions, question: Question) -> Answer:
+    """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""
+    progress, ask_person = run.progress, run.services.ask_person
 
-    def _with_code(self, comments: Sequence[Json]) -> list[Json]:
-        """Each with its line as the person saw it, which a turn may change before anybody reads the comment."""
-        if not comments:
-            return []
-        folder, git = self._run.services.folder, self._run.snapshots.repository()
-        points = {AFTER: self._question.key, BEFORE: decision_before(folder, self._question.key)}
-        states = {side: state_at(folder, point) for side, point in points.items()}
-        found = ((each, text_of(git, states[each["side"]], each["path"]) or "") for each in comments)
-        return [{"code": line_of(text, each["line"]), **each} for each, text in found]
-
-    def _wait(self) -> Answer:
-        """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""
-        given = accept(self._question, BY_OPTION) if self._run.settings.yes else None
-        if given is not None:
-            return given
-        if self._run.services.ask_person is not None and not self._question.out_of_time:
-            with self._run.services.clock.person():
-                given = self._run.services.ask_person(self._question, self._is_over)
-            given = given and complete(self._question, given)
-        if self._run.progress.stopping.is_set() and given is None:
-            raise RunInterrupted
-        given = given or self._recorded_answer_of_others()
-        if given is None and self._question.out_of_time:
-            return at_time_limit(self._question)
-        if given is None:
-            raise self._waiting()
-        return given
-
-    def _is_over(self) -> bool:
-        """Whether an answer is no longer needed, or waited for."""
-        return (
-            self._run.progress.stopping.is_set()
-            or self._run.progress.pausing.is_set()
-            or self._question.out_of_time
-            or self._recorded_answer_of_others() is not None
-        )
-
-    def _recorded_answer_of_others(self) -> Answer | None:
-        known = self._questions.find(self._question.key)
+    def recorded_by_others() -> Answer | None:
+        known = questions.find(question.key)
         return known.answer if known is not None else None
 
-    def _waiting(self) -> ReviewWaiting:
-        self._run.progress.waits_for.add(self._question.key)
-        limit = self._question.time_limit_seconds
-        later = f" Without an answer within {limit:g} s, it counts as: {self._question.default}." if limit else ""
-        return ReviewWaiting(
-            f"{self._question.key} waits for a person: {self._question.question}",
-            f"Once it is answered, the run continues when it is resumed.{later}",
-        )
+    def is_over() -> bool:
+        """Whether an answer is no longer needed, or waited for."""
+        is_ending = progress.stopping.is_set() or progress.pausing.is_set()
+        return is_ending or question.out_of_time or recorded_by_others() is not None
+
+    given = accept(question, BY_OPTION) if run.settings.yes else None
+    if given is not None:
+        return given
+    if ask_person is not None and not question.out_of_time:
+        with run.services.clock.person():
+            given = ask_person(question, is_over)
+        given = given and complete(question, given)
+    if progress.stopping.is_set() and given is None:
+        raise RunInterrupted
+    given = given or recorded_by_others()
+    if given is None and question.out_of_time:
+        return at_time_limit(question)
+    if given is None:
+        progress.waits_for.add(question.key)
+        raise _waiting(question)
+    return given
+
+
+def _waiting(question: Question) -> ReviewWaiting:
+    limit = question.time_limit_seconds
+    later = f" Without an answer within {limit:g} s, it counts as: {question.default}." if limit else ""
+    return ReviewWaiting(
+        f"{question.key} waits for a person: {question.question}",
+        f"Once it is answered, the run continues when it is resumed.{later}",
+    )
