@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,11 @@ from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import clone
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import write_commit
-from tests.support.bombs import bomb, folders_of_other_modes, tar_of, zip_of
+from tests.support.bombs import bomb, folders_of_other_modes, only_below, tar_of, zip_of
 from tests.support.catalogs import files_of_skill
 
-
-@pytest.fixture(autouse=True)
-def _only_below(tmp_path: Path) -> Iterator[None]:
-    """Nothing that is called so appears anywhere near."""
-    yield
-    assert not [path for path in (*tmp_path.parent.glob("*evil*"), *tmp_path.rglob("evil")) if path.is_file()]
-
-
+__all__ = ["only_below"]
+pytestmark = pytest.mark.usefixtures("only_below")
 SKILL = files_of_skill("draw")
 
 

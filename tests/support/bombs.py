@@ -5,6 +5,10 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from codex_multi_role.workspace.git import Git
 
@@ -75,3 +79,10 @@ def under_modes(git: Git, *modes: str) -> str:
 def folders_of_other_modes(git: Git) -> str:
     """Git takes many modes for folders, also one that is too large for its number."""
     return under_modes(git, "40755", "040000", "41777", "20000040000")
+
+
+@pytest.fixture
+def only_below(tmp_path: Path) -> Iterator[None]:
+    """Nothing that is called so appears anywhere near."""
+    yield
+    assert not [path for path in (*tmp_path.parent.glob("*evil*"), *tmp_path.rglob("evil")) if path.is_file()]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 CHROMIUM = Path("/usr/bin/chromium")
 LINKS = ("src", "href", "action", "data", "poster", "srcset", "background", "formaction", "ping", "xlink:href")
@@ -42,6 +42,14 @@ def launched() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
         yield browser
         browser.close()
+
+
+def assert_accessible(page: Page) -> None:
+    """By the rules of axe."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    result = Axe().run(page)
+    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
 
 
 class Report(HTMLParser):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,15 +26,10 @@ from codex_multi_role.extensions.machines.store.state_manifest import (
 from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource, make_workspace
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
-from tests.support.bombs import tar_of
+from tests.support.bombs import only_below, tar_of
 
-
-@pytest.fixture(autouse=True)
-def _only_below(tmp_path: Path) -> Iterator[None]:
-    """Nothing that is called so appears anywhere near."""
-    yield
-    assert not [path for path in (*tmp_path.parent.glob("*evil*"), *tmp_path.rglob("evil")) if path.is_file()]
-
+__all__ = ["only_below"]
+pytestmark = pytest.mark.usefixtures("only_below")
 
 DEFINITIONS: dict[str, tuple[Callable[[], bytes], str]] = {
     "symbolic_link": (lambda: tar_of(("evil", b""), kind=tarfile.SYMTYPE), "links"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from codex_multi_role.run_folder import Question, Questions
-from tests.support.browser import browser
+from tests.support.browser import assert_accessible, browser
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
 from tests.support.teams import TeamFolder, read
@@ -86,14 +86,6 @@ def status(page: Page, word: str) -> None:
 def wait_for(server: Served, run_id: str, word: str) -> None:
     """Wait until the run has that status, for a page that is not told."""
     assert any(news["status"] == word for _, news in server.news(f"/runs/{run_id}/events"))
-
-
-def assert_accessible(page: Page) -> None:
-    """By the rules of axe."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    result = Axe().run(page)
-    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import pytest
 
 from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
 from codex_multi_role.run_folder import Question, Questions, RunFolder
+from tests.support.browser import assert_accessible
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 from tests.support.serving import Served, served
@@ -41,14 +42,6 @@ def parked(folder: Path) -> RunFolder:
     run = make_run(folder, "asking", status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
     return run
-
-
-def assert_accessible(page: Page) -> None:
-    """By the rules of axe."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    result = Axe().run(page)
-    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
 
 
 def test_workers_queues_and_runs_are_shown(page: Page, on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:

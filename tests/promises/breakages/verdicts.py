@@ -84,7 +84,7 @@ BAD_RESULTS = (
     counted(
         "what is only measured is read",
         returns(check_measured, None),
-        ("flow/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
+        ("flow/test_notes.py::test_measured_result_that_nothing_reads_is_refused",),
     ),
 )
 STALE = (
