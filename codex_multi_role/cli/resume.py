@@ -119,7 +119,7 @@ def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKey
     """The run that a new one starts from, and the options that differ. Raises `RunNotFound`, `UsageError`."""
     folder = RunFolder.find(ctx.params["runs_dir"], run)
     record = folder.record()
-    changes = changes_for(ctx, record["options"])
+    changes = changes_of(ctx, record["options"], FORKABLE)
     say_changes(ctx, changes)
     return folder, {**changes, **said_too(ctx, folder, record)}  # type: ignore[typeddict-item]  # as above
 
@@ -199,22 +199,19 @@ def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
 def changes_of(
     ctx: click.Context, remembered: Mapping[str, Any], settings: Sequence[Setting] = CHANGEABLE
 ) -> ForkKeywords:
-    """Return the options given now; repeatable ones are added to ``remembered``, the run's."""
+    """Return the options given now. Repeatable ones are added to ``remembered``, the run's; inputs, of the same flow.
+
+    Raises `UsageError`.
+    """
     keys = [*(setting.key for setting in settings if setting.key != "goal_file"), *added_names(ctx)]
     changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
     if "input" in changes:
-        changes["inputs"] = {**remembered["inputs"], **parse_inputs(changes.pop("input"))}
+        is_same_flow = "flow" not in changes or changes["flow"] == remembered["flow"]
+        kept = remembered["inputs"] if is_same_flow else {}
+        changes["inputs"] = {**kept, **parse_inputs(changes.pop("input"))}
     if "config" in changes:
         given = changes["config"]
         changes["config"] = (*(each for each in remembered["config"] if each not in given), *given)
-    return cast("ForkKeywords", changes)  # because settings are made from the same table
-
-
-def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> ForkKeywords:
-    """Return the options given now; ``remembered`` are the run's. Raises `UsageError`."""
-    changes = changes_of(ctx, {**remembered, "inputs": {}}, FORKABLE)
-    if "inputs" in changes and changes.get("flow", remembered["flow"]) == remembered["flow"]:
-        changes["inputs"] = {**remembered["inputs"], **changes["inputs"]}
     if any(ctx.get_parameter_source(name) in GIVEN_NOW for name in ("goal", "goal_file")):
         changes["goal"] = choose_goal(ctx)
-    return changes
+    return cast("ForkKeywords", changes)  # because settings are made from the same table

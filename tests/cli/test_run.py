@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.options import CHANGEABLE, FORKABLE
-from codex_multi_role.cli.resume import changes_for, changes_of, fork, resume
+from codex_multi_role.cli.resume import changes_of, fork, resume
 from codex_multi_role.cli.run import run, run_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option_keywords import ForkKeywords
@@ -148,7 +148,7 @@ def changes(*arguments: str) -> ForkKeywords:
 
 def changes_of_fork(*arguments: str) -> ForkKeywords:
     with fork.make_context("fork", ["latest", "--from", "plan", *arguments]) as context:
-        return changes_for(context, FORKED)
+        return changes_of(context, FORKED, FORKABLE)
 
 
 def test_what_is_given_changes_even_to_the_default() -> None:
