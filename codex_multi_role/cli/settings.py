@@ -93,11 +93,6 @@ class SettingsCommand(click.Command):
             named = f"{SET_ONCE} {', '.join(each.opts[-1] for each in once)}"
             formatter.write(f"\n{fill(named, formatter.width, break_on_hyphens=False)}\n")
 
-    def added(self, ctx: click.Context) -> list[Setting]:
-        """The settings that extensions add to this command."""
-        additions = [*self.added_options(ctx), *added_settings()] if self.works else []
-        return [*self._places, *additions]
-
     @property
     def _places(self) -> list[Setting]:
         return [each.setting for each in FINDERS.that_load() if self.finds]
@@ -124,7 +119,8 @@ class SettingsCommand(click.Command):
             return params
         arguments = (index for index, param in enumerate(params) if isinstance(param, click.Argument))
         end = next(arguments, len(self.params))
-        return [*params[:end], *(each for each in self.added(ctx) if each.key not in self.known), *params[end:]]
+        added = [*self._places, *([*self.added_options(ctx), *added_settings()] if self.works else ())]
+        return [*params[:end], *(each for each in added if each.key not in self.known), *params[end:]]
 
     @property
     def _is_extended(self) -> bool:

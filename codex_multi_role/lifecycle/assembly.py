@@ -177,8 +177,8 @@ def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Bu
 
 
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
-    role = next((each for each in catalog().roles if each.name == name), None)
-    return role is not None and searches_web((*role_settings(role), *definitions.options.answers.config))
+    roles = [each for each in catalog().roles if each.name == name]
+    return any(searches_web((*role_settings(role), *definitions.options.answers.config)) for role in roles)
 
 
 def only_reads(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:

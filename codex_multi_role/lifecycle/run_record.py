@@ -180,9 +180,7 @@ class RunRecord:
         found = Repository.around(root) if self.definitions.changes_workspace else None
         if found is None:
             return None
-        below = root.relative_to(found.top).as_posix()
-        checked_out = {"commit": found.checked_out(), "branch": found.branch()}
-        return {"top": str(found.top), "below": "" if below == "." else below, **checked_out}
+        return {**_place_in(found, root), "commit": found.checked_out(), "branch": found.branch()}
 
     def _moved_repository(self, recorded: dict[str, str] | None) -> dict[str, str] | None:
         """``recorded`` at its new place, if the run now works in another clone that has the commit it started from."""
@@ -196,8 +194,7 @@ class RunRecord:
             return recorded
         if (found := Repository.around(root)) is None or not found.has(recorded["commit"]):
             return recorded
-        below = root.relative_to(found.top).as_posix()
-        return {**recorded, "top": str(found.top), "below": "" if below == "." else below}
+        return {**recorded, **_place_in(found, root)}
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file from which the run's copy, or that of the run it was forked from, was made."""
@@ -232,6 +229,11 @@ class RunRecord:
             earlier_cost=self._earlier_totals["cost"],
             python={} if options.place.worktree and definitions.needs.setup else definitions.python.as_json(),
         )
+
+
+def _place_in(repository: Repository, root: Path) -> dict[str, str]:
+    below = root.relative_to(repository.top).as_posix()
+    return {"top": str(repository.top), "below": "" if below == "." else below}
 
 
 def ended(report: RunReport, tree: str) -> RunEnded:
