@@ -40,7 +40,7 @@ from codex_multi_role.workspace.preparation import forget_setups
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """Yield the parts of a run with nothing started: enough to walk through its past.
 
-    Its workspace may still be empty, so that nothing is known about protected files; see `with_first_protected`.
+    Its workspace may still be empty, so that nothing is known about protected files.
     """
     events = EventLog(folder.events_path, folder.redact)
     fleet = Members(definitions, folder, ModelProviders()).fleet(events)
@@ -81,7 +81,10 @@ def live_parts(
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())
         made = _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only, sandbox)
-        yield with_first_protected(made)
+        if protect := made.settings.protect:  # the workspace has its files now
+            kept = ProtectedFiles(made.snapshots, made.workspace, protect).first()
+            made = replace(made, settings=replace(made.settings, first_protected=kept))
+        yield made
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> tuple[list[str], str]:
@@ -130,14 +133,6 @@ def _resources(
         observers=InstalledObservers(definitions),
     )
     return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)
-
-
-def with_first_protected(run: RunResources) -> RunResources:
-    """The parts of a run whose workspace has its files, with the state of the protected ones at its start."""
-    if not (protect := run.settings.protect):
-        return run
-    first = ProtectedFiles(run.snapshots, run.workspace, protect).first()
-    return replace(run, settings=replace(run.settings, first_protected=first))
 
 
 def _settings(

@@ -66,7 +66,10 @@ class Definitions:
 
     @property
     def needs(self) -> Needs:
-        return needs_of(self.flow, self.options)
+        """What new worktrees and copies need: as the flow says, otherwise as the options do."""
+        own, place = self.flow.workspace, self.options.place
+        copy = place.workspace_copy if own.copy_ is None else own.copy_
+        return Needs(copy, own.setup or place.workspace_setup or "")
 
     @property
     def catalog(self) -> RoleSpecCatalog:
@@ -227,13 +230,6 @@ def judge(
     """
     _refuse_secrets(options, catalog)
     return walk_bound(flows, options.flow, catalog, terms(options), inputs)
-
-
-def needs_of(flow: FlowSpec, options: RunOptions) -> Needs:
-    """What new worktrees and copies of a run need: as its ``flow`` says, otherwise as its ``options`` do."""
-    own = flow.workspace
-    copy = options.place.workspace_copy if own.copy_ is None else own.copy_
-    return Needs(copy, own.setup or options.place.workspace_setup or "")
 
 
 def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:

@@ -60,18 +60,13 @@ def end_earlier_guard(folder: Path) -> None:
 
 def end_work_of(folder: str) -> None:
     """End all processes of the run in ``folder``, and set aside what they created that would steer the next run."""
-    _end_processes_of(folder)
-    with suppress(OSError, ValueError, LookupError):
-        _set_aside(Path(folder))
-
-
-def _end_processes_of(folder: str) -> None:
-    """End the run's processes and their descendants, marked or not."""
     family = Family.of_run(Path(folder))
     for process in family.members():
         with suppress(psutil.Error):
-            family.adopt(process.children(recursive=True))
+            family.adopt(process.children(recursive=True))  # marked or not
     family.end()
+    with suppress(OSError, ValueError, LookupError):
+        _set_aside(Path(folder))
 
 
 def _set_aside(folder: Path) -> None:

@@ -203,15 +203,11 @@ def request_stop(folder: RunFolder, *, pauses: bool = False) -> tuple[StopReques
     """Request it of the session that works on the run. Raises `UsageError` if none does, `StorageError`."""
     owner = read_owner(folder)
     if not (is_running(owner) and is_held(folder)):
-        raise _not_running(folder, "pause" if pauses else "cancel")
+        recorded, wanted = folder.record().get("status"), "pause" if pauses else "cancel"
+        status = RunStatus.KILLED if recorded == RunStatus.RUNNING else recorded
+        raise UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to {wanted}")
     requests = StopRequests(folder.path)
     return requests, requests.request(str(owner.get("session", "")), pauses=pauses)
-
-
-def _not_running(folder: RunFolder, wanted: str) -> UsageError:
-    record = folder.record()
-    status = RunStatus.KILLED if record.get("status") == RunStatus.RUNNING else record.get("status")
-    return UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to {wanted}")
 
 
 def _is_released_within(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:
