@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from codex_multi_role.checks.contract import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, at_most_own, declare_check
 from codex_multi_role.checks.junit_report import CountedTests
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.extensions.measuring.coverage_report import Places
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
 from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python
 
@@ -34,14 +35,6 @@ class CoverageOptions(CheckOptions):
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     reports = 2 if options.get("per_test") else 1
     return at_most_own(options, deadline_seconds) + reports * REPORT_SECONDS
-
-
-class Places(ResultPart):
-    """Places in ``file``: ``lines`` as ``3-5, 9``, ``branches`` as ``4->9, 12->exit``."""
-
-    file: str
-    lines: str
-    branches: str
 
 
 class CoverageResult(CountedTests):
@@ -100,10 +93,10 @@ def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = Fa
         exit_code=ran.returncode if ran else None,
         **asdict(outcome.counts),
         coverage=measured.percent,
-        uncovered=[Places(**asdict(file)) for file in measured.uncovered],
+        uncovered=list(measured.uncovered),
         seconds=ran.seconds if ran else 0.0,
         output_tail=ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
         left_behind=dict(outcome.left_behind),
     )
-    reached = {test: [Places(**file) for file in each.as_json()] for test, each in outcome.reached.items()}
+    reached = {test: each.places for test, each in outcome.reached.items()}
     return result.model_copy(update={"reached": reached}) if per_test else result

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from codex_multi_role.checks.contract import ResultPart
+
 MAX_PLACES = 4_000
 """Maximum number of lines, and of branches, listed per file; the rest is counted."""
 
 
-@dataclass(frozen=True)
-class Uncovered:
-    """What no test reached in ``file``: ``lines`` as ``3-5, 9``, ``branches`` as ``4->9, 12->exit``."""
+class Places(ResultPart):
+    """Places in ``file``: ``lines`` as ``3-5, 9``, ``branches`` as ``4->9, 12->exit``."""
 
     file: str
     lines: str
@@ -28,7 +29,7 @@ class Measured:
     """
 
     percent: float | None = None
-    uncovered: tuple[Uncovered, ...] = ()
+    uncovered: tuple[Places, ...] = ()
     unseen: frozenset[str] = frozenset()
 
 
@@ -42,16 +43,15 @@ class Reached:
     lines: frozenset[tuple[str, int]]
     branches: frozenset[tuple[str, int, int]]
 
-    def as_json(self) -> list[dict[str, str]]:
-        """``[{file, lines: "3-5, 9", branches: "4->9, 12->exit"}]``, the format of `Uncovered`."""
-        return [
-            {
-                "file": name,
-                "lines": listed_lines([line for file, line in self.lines if file == name]),
-                "branches": _listed([branch_text(*ends) for file, *ends in sorted(self.branches) if file == name]),
-            }
-            for name in sorted({file for file, _ in self.lines})
-        ]
+    @property
+    def places(self) -> list[Places]:
+        """By file."""
+        found = []
+        for name in sorted({file for file, _ in self.lines}):
+            lines = [line for file, line in self.lines if file == name]
+            branches = [branch_text(*ends) for file, *ends in sorted(self.branches) if file == name]
+            found.append(Places(file=name, lines=listed_lines(lines), branches=_listed(branches)))
+        return found
 
 
 def parse_coverage(report: bytes) -> Measured:
@@ -63,9 +63,8 @@ def parse_coverage(report: bytes) -> Measured:
         document = json.loads(report)
         files = [_uncovered(name, file) for name, file in sorted(document["files"].items())]
         percent = float(document["totals"]["percent_covered"])
-        unseen = {
-            name for name, file in document["files"].items() if file["missing_lines"] and not file["executed_lines"]
-        }
+        missed = {name: file for name, file in document["files"].items() if file["missing_lines"]}
+        unseen = {name for name, file in missed.items() if not file["executed_lines"]}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the coverage report cannot be read: {error!r}") from error
     return Measured(round(percent, 2), tuple(file for file in files if file.lines or file.branches), frozenset(unseen))
@@ -86,9 +85,9 @@ def _reached(files: dict[str, Any]) -> Reached:
     )
 
 
-def _uncovered(name: str, file: dict[str, Any]) -> Uncovered:
+def _uncovered(name: str, file: dict[str, Any]) -> Places:
     missing = [branch_text(*branch) for branch in file.get("missing_branches", [])]
-    return Uncovered(name, listed_lines(file["missing_lines"]), _listed(missing))
+    return Places(file=name, lines=listed_lines(file["missing_lines"]), branches=_listed(missing))
 
 
 def branch_text(start: int, end: int) -> str:

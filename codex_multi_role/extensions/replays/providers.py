@@ -93,9 +93,8 @@ def start_replay(
 
     def provider(role: str) -> Settings:
         # The name as well: Codex depends on it, for example when it compacts a conversation.
-        return provider_settings(
-            "replay", recording.providers.get(role, "replay"), server.base_url, recording.model(role)
-        )
+        name = recording.providers.get(role, "replay")
+        return provider_settings("replay", name, server.base_url, recording.model(role))
 
     return ModelProviders(provider, model=recording.model)
 
