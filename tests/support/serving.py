@@ -142,11 +142,13 @@ FLOWS: dict[str, Record] = {
             {"id": "make", "ask": "writer"},
             {
                 "id": "look",
-                "review": "Release it?",
-                "options": ["ship", "hold"],
-                "fields": {
-                    "tasks": {"type": "array", "items": {"type": "string"}, "default": ["docs"]},
-                    "version": {"type": "string", "pattern": "^v[0-9]+$"},
+                "review": {
+                    "question": "Release it?",
+                    "options": ["ship", "hold"],
+                    "fields": {
+                        "tasks": {"type": "array", "items": {"type": "string"}, "default": ["docs"]},
+                        "version": {"type": "string", "pattern": "^v[0-9]+$"},
+                    },
                 },
             },
         ]
