@@ -28,7 +28,7 @@ from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, comman
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.roles import WATCH, repeatedly
 from codex_multi_role.cli.run import parse_inputs
-from codex_multi_role.cli.setting import Setting
+from codex_multi_role.cli.setting import flag
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
@@ -61,13 +61,11 @@ COLUMNS = (
     *("flow", Column("inputs", text=16), Column("ends", text=16)),
     *(Column("description", text=36), Column("file", path=20)),
 )
-ASCII = Setting(["--ascii"], is_flag=True, help="Draw plain text, 80 columns wide, instead of Mermaid.")
-OUTLINE = Setting(
-    ["--outline"],
-    is_flag=True,
-    help="Only the steps and ends of the flow, in Mermaid: no conditions, no details and no called flows.",
+ASCII = flag("--ascii", "Draw plain text, 80 columns wide, instead of Mermaid.")
+OUTLINE = flag(
+    "--outline", "Only the steps and ends of the flow, in Mermaid: no conditions, no details and no called flows."
 )
-ALL = Setting(["--all"], is_flag=True, help="Include internal flows, which only other flows call.")
+ALL = flag("--all", "Include internal flows, which only other flows call.")
 
 flows = LazyGroup(
     name="flows",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.completion import run_ids
-from codex_multi_role.cli.setting import FOLDER, InputFile, Setting, not_empty, setting_of
+from codex_multi_role.cli.setting import FOLDER, InputFile, Setting, flag, not_empty, setting_of
 from codex_multi_role.cli.settings import SettingsCommand
 from codex_multi_role.option import Section, Use
 from codex_multi_role.run_folder.folder import LATEST
@@ -24,11 +24,10 @@ GOAL_FILE = Setting(
     section=Section.GOAL,
     help="Read the goal from FILE; `-` reads standard input.",
 )
-DRY_RUN = Setting(
-    ["--dry-run"],
-    is_flag=True,
-    section=Section.WITHOUT_A_MODEL,
-    help="Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
+DRY_RUN = flag(
+    "--dry-run",
+    "Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
+    Section.WITHOUT_A_MODEL,
 )
 NEW_WORKSPACE = Setting(
     ["--workspace"],
@@ -46,23 +45,16 @@ START = Setting(
     show_default="last",
 )
 TASK = Setting(["--task"], metavar="ID", callback=not_empty, help="Redo this task; `show` lists the ids.")
-JSON = Setting(["--json"], is_flag=True, section=Section.OUTPUT, help="Print JSON on standard output.")
-WAIT = Setting(
-    ["--wait"],
-    is_flag=True,
-    help="If a usage limit parked the run, wait until the limit resets, then resume.",
-)
-PLAIN = Setting(
-    ["--plain"], is_flag=True, section=Section.OUTPUT, help="Print one line per event instead of the live view."
-)
-AWAIT_ANSWERS = Setting(
-    ["--await-answers"],
-    is_flag=True,
-    section=Section.QUESTIONS,
+JSON = flag("--json", "Print JSON on standard output.", Section.OUTPUT)
+WAIT = flag("--wait", "If a usage limit parked the run, wait until the limit resets, then resume.")
+PLAIN = flag("--plain", "Print one line per event instead of the live view.", Section.OUTPUT)
+AWAIT_ANSWERS = flag(
+    "--await-answers",
+    "Without a terminal, wait for answers, such as by `approve`, instead of parking.",
+    Section.QUESTIONS,
     is_set_once=True,
-    help="Without a terminal, wait for answers, such as by `approve`, instead of parking.",
 )
-QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")
+QUIET = flag("--quiet", "Print errors only.", Section.OUTPUT)
 
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET]
 """How this process shows and reports the run, and who answers its questions; the run does not remember these."""

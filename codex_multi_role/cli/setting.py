@@ -73,6 +73,11 @@ class Setting(click.Option):
         return " / ".join(f"'{name}'" for name in self.opts)
 
 
+def flag(name: str, help: str, section: str | None = None, **more: Any) -> Setting:  # noqa: ANN401 - see `Setting`
+    """An option without a value."""
+    return Setting([name], section, is_flag=True, help=help, **more)
+
+
 @dataclass(frozen=True)
 class Found:
     """A ``value`` of ``setting`` in a settings file, as it would be typed; ``name`` and ``written``: as it is there."""

@@ -11,7 +11,7 @@ from codex_multi_role.cli.flow_explanation import worst_cost_words
 from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
-from codex_multi_role.cli.setting import Setting
+from codex_multi_role.cli.setting import flag
 from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.wording import cost_in_words, plural
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from codex_multi_role.extensions.replays.rerun_forecast import ExpectedTurn, Forecast
 
 
-DRY_RUN = Setting(
-    ["--dry-run"],
-    is_flag=True,
-    help="List the turns that the edits of YAML and options ask again, and what they used; nothing is started.",
+DRY_RUN = flag(
+    "--dry-run", "List the turns that the edits of YAML and options ask again, and what they used; nothing is started."
 )
 
 
