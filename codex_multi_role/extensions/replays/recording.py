@@ -119,9 +119,8 @@ class Recording:
         if not lines or lines[0].get("type") != "recording":
             raise DefinitionError(f"{path}:1:1: not a recording", "`run --record FILE` writes one.")
         if lines[0].get("version") != VERSION:
-            raise DefinitionError(
-                f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
-            )
+            message = f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}"
+            raise DefinitionError(message, "Record it again.")
         exchanges = [line for line in lines if line.get("type") == "exchange"]
         ended = lines[-1] if lines[-1].get("type") == "ended" else None
         _require(path, _Header, lines[0])

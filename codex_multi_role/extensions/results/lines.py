@@ -72,9 +72,8 @@ class LineHistory:
         recorded state does not have the file, `StorageError`.
         """
         if self.size(path) is None:
-            raise UsageError(
-                f"{path} is not a file in the latest recorded state of the workspace", "Was it ignored, or deleted?"
-            )
+            message = f"{path} is not a file in the latest recorded state of the workspace"
+            raise UsageError(message, "Was it ignored, or deleted?")
         contents = ["--contents", str(now)] if now else ["HEAD"]  # before git 2.41, it goes with no other commit
         printed = self.git.run("blame", "-M", "--porcelain", *contents, "--", path).stdout
         return [self._origin(commit, line, text) for commit, line, text in _lines(printed)]

@@ -213,9 +213,8 @@ def _migrate(file: Path) -> bool:
     try:
         now = migrated(text)
     except ValueError as error:
-        raise DefinitionError(
-            f"{file}: {error}", "Write its former keys by hand; see the reference of flows."
-        ) from error
+        message = f"{file}: {error}"
+        raise DefinitionError(message, "Write its former keys by hand; see the reference of flows.") from error
     if now != text:
         write_text(file, now)
     return now != text

@@ -170,9 +170,8 @@ def add_flow(name: str, given: Path | None) -> Path:
     catalog = load_catalog(_own_catalog(given))
     folder = catalog.source.parent
     if known := [each for each in list_flows(folder) if each.name.casefold() == _folded(name)]:
-        raise UsageError(
-            f"nothing was written: flow {known[0].name} already exists ({known[0].source})", "Choose another name."
-        )
+        message = f"nothing was written: flow {known[0].name} already exists ({known[0].source})"
+        raise UsageError(message, "Choose another name.")
     path = folder / "flows" / f"{name}.yaml"
     _refuse_existing(path)
     role = next((role for role in catalog.roles if role.may_change_workspace), catalog.roles[0])

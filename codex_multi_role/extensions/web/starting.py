@@ -122,9 +122,8 @@ class RunStarter:
         end = time.monotonic() + BEGIN_SECONDS
         while not (begun := has_begun(child)) and child.poll() is None:
             if time.monotonic() > end or self._is_ending():
-                raise RunNotStarted(
-                    "The run has not started yet", f"Process {child.pid} is still running; its output is in {log_path}."
-                )
+                message = "The run has not started yet"
+                raise RunNotStarted(message, f"Process {child.pid} is still running; its output is in {log_path}.")
             time.sleep(LOOK_SECONDS)
         if begun or has_begun(child) or child.returncode in ENDINGS:
             with suppress(OSError):

@@ -63,9 +63,8 @@ class RemoteObjects:
 def _open(address: str, protocol: str) -> tuple[Any, str]:
     """fsspec's file system for ``address`` and the path in it. Raises `UsageError`."""
     if protocol not in fsspec.available_protocols():
-        raise UsageError(
-            f"the store {address} has an unknown scheme: {protocol}", "Use file:, s3: or another of fsspec."
-        )
+        message = f"the store {address} has an unknown scheme: {protocol}"
+        raise UsageError(message, "Use file:, s3: or another of fsspec.")
     try:
         files, prefix = url_to_fs(address, **_options(protocol))
     except ImportError as error:

@@ -157,9 +157,8 @@ def _refuse_secrets(address: str) -> None:
 
 def _local_folder(address: str, scheme: str) -> Path:
     if not address.strip():
-        raise UsageError(
-            "the address of the store is empty", "Name a folder, or an address such as s3://bucket/prefix."
-        )
+        message = "the address of the store is empty"
+        raise UsageError(message, "Name a folder, or an address such as s3://bucket/prefix.")
     if not scheme:
         return expanded(address).absolute()
     parts = urlsplit(address)
