@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import yaml
 
@@ -79,14 +78,8 @@ def _json_shaped(value: object) -> object:
 def _levels_reach(value: object, levels: int) -> bool:
     layer = [value]
     for _ in range(levels):
-        layer = [part for container in layer for part in _parts(container)]
+        containers = (each for each in layer if isinstance(each, dict | list))
+        layer = [part for each in containers for part in (each.values() if isinstance(each, dict) else each)]
         if not layer:
             return False
     return True
-
-
-def _parts(container: object) -> Iterator[object]:
-    if isinstance(container, dict):
-        yield from container.values()
-    elif isinstance(container, list):
-        yield from container

@@ -271,18 +271,14 @@ def _user_config(home: Path | None) -> Mapping[str, Any]:
 
 def provider_in(settings: tuple[str, ...]) -> str:
     """The name of the model provider that these settings choose."""
-    assigned = dict(setting.split("=", 1) for setting in settings if "=" in setting)
-    return assigned.get("model_provider", DEFAULT_PROVIDER).strip().strip("\"'")
+    return str(known_settings(settings, None).get("model_provider", DEFAULT_PROVIDER))
 
 
 def needs_user_home(settings: tuple[str, ...]) -> bool:
     """Whether these settings need the user's own Codex home: for its login, or for a provider defined in it."""
-    provider = provider_in(settings)
-    if provider == DEFAULT_PROVIDER:
-        return True
-    assigned = dict(setting.split("=", 1) for setting in settings if "=" in setting)
-    defined = any(key == "model_providers" or key.startswith(f"model_providers.{provider}") for key in assigned)
-    return not (defined or provider in BUILT_IN_LOCAL_PROVIDERS)
+    provider, defined = provider_in(settings), known_settings(settings, None).get("model_providers")
+    is_defined = isinstance(defined, Mapping) and provider in defined
+    return provider == DEFAULT_PROVIDER or not (is_defined or provider in BUILT_IN_LOCAL_PROVIDERS)
 
 
 def unread_user_home(settings: tuple[str, ...], environment: Mapping[str, str]) -> Path | None:

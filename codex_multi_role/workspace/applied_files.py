@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import stat
+import io
 from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Lock
@@ -13,7 +11,7 @@ from typing import Literal
 
 from codex_multi_role.host.settings_files import would_hold_settings
 from codex_multi_role.workspace.paths import PathRefused, Workspace
-from codex_multi_role.workspace.writing import NEW_FILE, open_folder, replacing
+from codex_multi_role.workspace.writing import open_folder, replacing, write_new
 
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 5 * 1024 * 1024
@@ -85,13 +83,4 @@ def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
     if would_hold_settings(name, data):
         raise PathRefused("unsafe path")
     with open_folder(workspace.root, parents, make=True) as folder, replacing(folder, name) as temporary:
-        _write_new(folder, temporary, name, data)
-
-
-def _write_new(folder: int, temporary: str, target: str, data: bytes) -> None:
-    descriptor = os.open(temporary, NEW_FILE, 0o666, dir_fd=folder)
-    with os.fdopen(descriptor, "wb") as file:
-        with contextlib.suppress(FileNotFoundError):
-            status = os.stat(target, dir_fd=folder, follow_symlinks=False)
-            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o777)
-        file.write(data)
+        write_new(folder, temporary, name, io.BytesIO(data))

@@ -12,6 +12,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.merging import Conflict, Kind, Plan
@@ -148,17 +149,21 @@ def _write(root: Path, path: str, entry: TreeEntry, staged: Path) -> None:
         if entry.mode == SYMLINK:
             os.symlink(staged.readlink(), temporary, dir_fd=folder)
         else:
-            _write_new(folder, temporary, name, entry.mode == EXECUTABLE, staged)
+            with staged.open("rb") as content:
+                write_new(folder, temporary, name, content, executable=entry.mode == EXECUTABLE)
 
 
-def _write_new(folder: int, temporary: str, target: str, executable: bool, staged: Path) -> None:
-    """Write ``staged`` to a new file, readable and writable by the same users as ``target``."""
+def write_new(folder: int, temporary: str, target: str, content: IO[bytes], *, executable: bool | None = None) -> None:
+    """Write ``content`` to a new file, readable and writable by the same users as ``target``.
+
+    Without ``executable``, it is executable by the same users as well.
+    """
     descriptor = os.open(temporary, NEW_FILE, 0o777 if executable else 0o666, dir_fd=folder)
-    with os.fdopen(descriptor, "wb") as file, staged.open("rb") as content:
+    with os.fdopen(descriptor, "wb") as file:
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(target, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode):
-                readers = status.st_mode & 0o666
+                readers = status.st_mode & (0o777 if executable is None else 0o666)
                 os.fchmod(descriptor, readers | (readers & 0o444) >> 2 if executable else readers)
         shutil.copyfileobj(content, file)
 
