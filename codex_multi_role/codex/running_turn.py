@@ -31,7 +31,7 @@ from codex_multi_role.codex.notifications import (
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
-from codex_multi_role.codex.usage_counter import TokensUsed, compaction_usage
+from codex_multi_role.codex.usage import TokensUsed, compaction_usage
 from codex_multi_role.errors import CodexError, CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0

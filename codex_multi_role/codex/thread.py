@@ -14,7 +14,7 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnRequest
-from codex_multi_role.codex.usage_counter import UsageCounter
+from codex_multi_role.codex.usage import UsageCounter
 from codex_multi_role.errors import CodexRefused
 
 THREAD_SECONDS = 30.0

@@ -20,8 +20,7 @@ from codex_multi_role.codex.notifications import (
     describe,
     is_compaction,
 )
-from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed, TokenUsage
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000

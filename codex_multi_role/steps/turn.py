@@ -12,8 +12,7 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
 from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
-from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed, TokenUsage
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.flow.answer_requirements import removable_nulls, sent_schema
 from codex_multi_role.reading.json_types import Json

@@ -30,7 +30,7 @@ from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
 from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 from tests.support.teams import Record, read_lines

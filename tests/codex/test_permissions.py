@@ -26,6 +26,8 @@ network_access = true
         (TABLE, ("sandbox_workspace_write.network_access=false",), WriteAccess(("/a",))),
         ("", ('sandbox_workspace_write={writable_roots=["/b"]}', "model=x"), WriteAccess(("/b",))),
         ("", ("sandbox_workspace_write.exclude_slash_tmp=true",), WriteAccess(exclude_slash_tmp=True)),
+        # A whole table replaces what came before it, as in Codex.
+        ("", ("sandbox_workspace_write.network_access=true", "sandbox_workspace_write={}"), WriteAccess()),
     ],
 )
 def test_users_own_settings_of_workspace_write_hold(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from codex_multi_role.codex.running_turn import Observed
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed
 from tests.support.codex import PATIENT, Harness, request, wire
 from tests.support.models import INPUT_TOKENS, Body, Items, any_model, call, message
 from tests.support.sub_agents import DONE, GOAL, is_sub_agents, spawning

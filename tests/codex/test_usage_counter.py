@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.codex.notifications import ModelResponded, TokenUsageUpdated, event_of
-from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import TokensUsed, UsageCounter, compaction_usage
+from codex_multi_role.codex.usage import TokensUsed, TokenUsage, UsageCounter, compaction_usage
 from tests.codex.write_usage_logs import Recorder, as_usage, compacted_by_the_provider_after_a_resumption
 from tests.support.codex import Harness
 

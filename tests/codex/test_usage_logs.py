@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex.running_turn import UNKNOWN_MODEL, Observed
-from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed, TokenUsage
 from tests.support.usage_logs import REPORTS, Record, read_log, replayed
 
 LOGS = sorted((Path(__file__).parent / "usage_logs").glob("*.ndjson"))

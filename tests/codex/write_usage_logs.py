@@ -21,8 +21,7 @@ from typing import Any
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import Observed
 from codex_multi_role.codex.turn_outcome import TurnOutcome
-from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed, TokenUsage
 from tests.support.codex import PATIENT, Harness, request, take
 from tests.support.models import BREAKING, AnyModel, Body, Items, any_model, call, failing, message, with_compactions
 from tests.support.sub_agents import GOAL, spawning

@@ -189,7 +189,7 @@ def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> N
 @pytest.mark.usefixtures("real_codex")
 def test_compaction_whose_tokens_nobody_says_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the provider had done it itself, in a conversation that was resumed and whose file is gone."""
-    monkeypatch.setattr("codex_multi_role.codex.usage_counter.UsageCounter.end_compaction", lambda *_: False)
+    monkeypatch.setattr("codex_multi_role.codex.usage.UsageCounter.end_compaction", lambda *_: False)
     monkeypatch.setattr("codex_multi_role.codex.running_turn.compaction_usage", lambda _: None)
     full = {**say(), "usage": {"input_tokens": 200, "output_tokens": 1}}
     compacted = TeamFolder(tmp_path, {"one": {}}, {"one": [full, say()]})

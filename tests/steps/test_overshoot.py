@@ -17,7 +17,7 @@ from codex_multi_role.codex.running_turn import Observed, RunningTurn, TurnDeadl
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import CANCELLED, AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage import TokensUsed
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
 
