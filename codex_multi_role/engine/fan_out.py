@@ -16,8 +16,8 @@ from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
 from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.engine.step_limit import has_limit
-from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus
+from codex_multi_role.engine.step_limit import has_limit, outcome_of
+from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import content_of_item, step_of_item, title_of
 from codex_multi_role.reading.json_types import Json
@@ -26,7 +26,6 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.carry_out import carry_out
 
 UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 """Makes the unit of a step from its key, the context of its templates, and its scope."""
@@ -59,6 +58,8 @@ class FanOut:
             if visit.is_due:
                 visit.result = self._reserve()
         reserved = visit.result
+        if problem := reserved.get("problem"):  # of an earlier version, which recorded it as a result
+            raise RunHalted(ending_for(DefinitionError(problem)))
         context = self._context_with(reserved["cycles"])
         values, concurrency = items_of(fan_out, context, self._where)
         needs = needs_of(fan_out, values, context, self._where)
@@ -216,7 +217,7 @@ class FanOut:
             if given is not None:
                 outcome = item.keep(StepOutcome.of(given))
             else:
-                work = partial(item.limit.outcome, partial(carry_out, item.run, unit), tolerate=unit.tolerate)
+                work = partial(item.limit.outcome, partial(outcome_of, item.run, unit), tolerate=unit.tolerate)
                 skipped = StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True)
                 outcome = item.outcome(lambda: skipped if failed else work())
             self._outcomes[item.index] = outcome

@@ -11,7 +11,7 @@ from functools import partial
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.engine.askers import Outcomes, Scope
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, refuse_when_stopping
-from codex_multi_role.errors import StepTimedOut, ending_for
+from codex_multi_role.errors import RoleFailed, StepTimedOut, ending_for
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
@@ -111,9 +111,21 @@ def limited(scope: Scope, step: StepSpec, records: Callable[[int], int]) -> Scop
     return replace(scope, run=run, asker=scope.asker.on(run), ids=ids)
 
 
+def outcome_of(run: RunResources, unit: Unit) -> StepOutcome:
+    """The outcome of carrying out the unit.
+
+    Also halts for a failure that was recorded as an outcome, by an earlier version or while the flow tolerated it.
+    """
+    outcome = carry_out(run, unit)
+    turn = outcome.turn
+    if not outcome.error or unit.tolerate or outcome.skipped or (turn and run.catalog.role(turn.role).optional):
+        return outcome
+    raise RunHalted(ending_for(RoleFailed(outcome.error, turn.outcome if turn else RoleFailed.reason)))
+
+
 def carry_out_within(own: Scope, outer: RunResources, unit: Unit) -> StepOutcome:
     """The outcome of a step that is one unit, in its ``own`` scope, which stops if the ``outer`` run does."""
-    work = partial(carry_out, own.run, unit)
+    work = partial(outcome_of, own.run, unit)
     if own.run is outer:
         return work()
     limit = StepLimit(unit.step, own.run, own.ids)
