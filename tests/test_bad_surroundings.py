@@ -2,6 +2,8 @@
 
 What is wrong before a run leaves nothing behind (exit 2); what goes wrong in one leaves all it did (exit 3), and
 `resume` continues once it is fixed.
+
+Costs: each case is a run that meets what is wrong, and often its resumption.
 """
 
 from __future__ import annotations

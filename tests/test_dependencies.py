@@ -1,4 +1,7 @@
-"""What the code imports is what the package declares: the core's packages always, an extension's with its extra."""
+"""What the code imports is what the package declares: the core's packages always, an extension's with its extra.
+
+Costs: every module is parsed, and the packages are asked for what they bring.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The figures of the house are at their goals, or at most at their debts, so that none gets worse unseen."""
+"""The figures of the house are at their goals, or at most at their debts, so that none gets worse unseen.
+
+Costs: the whole package is read and counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A resumed run may have other inputs, as long as nothing that it has recorded depends on them, and one folder."""
+"""A resumed run may have other inputs, as long as nothing that it has recorded depends on them, and one folder.
+
+Costs: each case is a run, and its resumption with something else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A person's decisions: asked, waited for, recorded once."""
+"""A person's decisions: asked, waited for, recorded once.
+
+Costs: each case is a run that is parked and resumed, two of them on the real binary.
+"""
 
 from __future__ import annotations
 

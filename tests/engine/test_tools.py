@@ -1,4 +1,7 @@
-"""Tools that a role calls within its turn."""
+"""Tools that a role calls within its turn.
+
+Costs: each case is a run with tools, some of them stopped and resumed.
+"""
 
 from __future__ import annotations
 

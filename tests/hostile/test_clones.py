@@ -1,4 +1,7 @@
-"""A fresh clone: its settings name no program, place or right before this user has said so, once."""
+"""A fresh clone: its settings name no program, place or right before this user has said so, once.
+
+Costs: every command is tried in a clone, and again once its owner has said a word.
+"""
 
 from __future__ import annotations
 

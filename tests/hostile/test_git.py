@@ -1,4 +1,7 @@
-"""Git in a repository and in a run folder whose maker wants to run a program: no command of ours runs one."""
+"""Git in a repository and in a run folder whose maker wants to run a program: no command of ours runs one.
+
+Costs: each way to have git run a program is tried with commands on real repositories.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`protect`: what a role changes of it is put back at once, is reported to all, and counts for no test."""
+"""`protect`: what a role changes of it is put back at once, is reported to all, and counts for no test.
+
+Costs: each case is a run with tests, in a workspace that is looked at before and after.
+"""
 
 from __future__ import annotations
 

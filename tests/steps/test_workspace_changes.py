@@ -1,4 +1,7 @@
-"""Files a role submits, files it changes itself, and the tests that follow."""
+"""Files a role submits, files it changes itself, and the tests that follow.
+
+Costs: each case is a run with tests after its turns.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 So do workflows of other products as flows of ours, with good and with bad answers. Each of ``workflows/`` has another
 shape: a catalog, the flow of its name with those that it calls, and ``answers/``, which say how they end by the three
 rules of verdicts, written by hand.
+
+Costs: each cell and each workflow is walked by the engine.
 """
 
 from __future__ import annotations

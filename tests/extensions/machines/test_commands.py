@@ -1,4 +1,7 @@
-"""The commands for runs that workers execute, given on a machine that has only the address of the database."""
+"""The commands for runs that workers execute, given on a machine that has only the address of the database.
+
+Costs: each command works with a database and a store of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """The flow `testgen` in whole runs, and `testgen-duel`: both developers at once; their tests are merged, or the
-better ones are taken; what they wrote is kept. `test_flow_ways.py` takes every way of the diagrams."""
+better ones are taken; what they wrote is kept. `test_flow_ways.py` takes every way of the diagrams.
+
+Costs: whole runs that generate tests, measured by tests that run in processes.
+"""
 
 from __future__ import annotations
 
