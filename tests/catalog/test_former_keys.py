@@ -197,8 +197,8 @@ def test_migrate_rewrites_what_validate_notes(tmp_path: Path) -> None:
     folder = write_team(tmp_path, own="# twice\nsteps: [{ask: thinker, max_visits: 2}]  # at most\n")
     file = "team/flows/own.yaml"
     note = f"note: {file}: former keys: max_visits; `codex-multi-role flows migrate {file}` rewrites them"
-    assert console("flows", "validate", "--roles", "team", folder=folder).stderr.count(note) == 1
+    assert console("flows", "validate", "own", "--roles", "team", folder=folder).stderr.count(note) == 1
     first, second = (console("flows", "migrate", "--roles", "team", folder=folder) for _ in range(2))
     assert (first.stderr, second.stderr) == (f"rewrote {file}\n", f"{file} has no former keys\n")
     assert (folder / file).read_text() == "# twice\nsteps: [{ask: thinker, limits: {visits: 2}}]  # at most\n"
-    assert "former" not in console("flows", "validate", "--roles", "team", folder=folder).stderr
+    assert "former" not in console("flows", "validate", "own", "--roles", "team", folder=folder).stderr
