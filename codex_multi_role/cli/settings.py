@@ -323,4 +323,7 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise _error(path, re.split(r"[.\[]", place)[:1], f"{place}: must be one text, number, true or false")
+    from codex_multi_role.reading.places import Place  # as above
+
+    key = re.split(r"[.\[]", place)[0]
+    raise Place(path).key(key).error(f"{place}: must be one text, number, true or false")
