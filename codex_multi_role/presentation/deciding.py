@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.recorded import changes_of, files_of, read_tests, read_turns, totals_now
@@ -24,7 +24,9 @@ from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherit
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.events import BaselineMeasured, ReviewAnswered, ReviewAsked, TurnStarted
 from codex_multi_role.run_folder.past import START
-from codex_multi_role.workspace.differences import Changes, FileChange
+
+if TYPE_CHECKING:
+    from codex_multi_role.workspace.differences import Changes, FileChange
 
 LONGEST_CHIP = 60
 MOST_CHIPS = 5
