@@ -44,8 +44,8 @@ def load(command: click.Command | LazyCommand) -> click.Command:
 def ended(name: str, instead: str) -> click.Command:
     """A command that earlier versions had: hidden, and no goal. It only says what to do ``instead``."""
 
-    def refuse(*_: object) -> None:
-        raise click.UsageError(f'"{name}" is not a command any more; {instead}')
+    def refuse(ctx: click.Context, *_: object) -> None:
+        raise click.UsageError(f'"{name}" is not a command any more; {instead}', ctx.parent)  # it has no help itself
 
     given = click.Argument(["given"], nargs=-1, type=click.UNPROCESSED, expose_value=False, callback=refuse)
     return click.Command(name, params=[given], hidden=True, add_help_option=False, context_settings=ANYTHING)

@@ -132,6 +132,7 @@ ENDED = [
     (["run", "goal", "--reuse"], '"--reuse" is not an option any more; `codex-multi-role rerun RUN` repeats a run'),
     (["replay-test", "recordings"], '"replay-test" is not a command any more; `run --replay FILE` exits with 3'),
     (["work-on", "first"], '"work-on" is not a command any more; `resume RUN` continues a run'),
+    (["workers"], "See `codex-multi-role --help`."),
 ]
 WRONG = [
     *(pytest.param(*each, marks=pytest.mark.extensions) for each in ENDED),

@@ -104,7 +104,7 @@ def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool
     end = time.monotonic() + STOP_SECONDS
     while shared.row(run.run_id).state is RunState.RUNNING:
         if time.monotonic() > end or is_ending():
-            hint = f"It has been asked to stop. `{shared.command('workers')}` shows whether that worker is alive."
+            hint = f"It has been asked to stop. `{shared.command('queues')}` shows whether that worker is alive."
             raise RunBusy(f"the worker {run.worker} has not stopped run {run.run_id} yet", hint)
         time.sleep(LOOK_SECONDS)
 
