@@ -212,7 +212,7 @@ def test_lock_is_released_even_if_the_end_of_processes_fails(tmp_path: Path, mon
     def fails(_: object) -> set[psutil.Process]:
         raise psutil.AccessDenied
 
-    monkeypatch.setattr("codex_multi_role.lifecycle.session.processes_below", fails)
+    monkeypatch.setattr("codex_multi_role.host.processes.processes_below", fails)
     with pytest.raises(psutil.AccessDenied):
         team.resume(cycles=2)
     assert not is_alive(RunFolder(folder))
