@@ -119,7 +119,8 @@ class _Way:
         if found.failure is not None:
             return step, found.failure
         unknown = {name: UnknownValue(f"vars.{name}") for name in step.set}
-        way = self._with(vars={**self.context["vars"], **(found.only or unknown)})
+        before, new = self.context["vars"], found.only or unknown  # of a flow that called, nothing is known before
+        way = self._with(vars={**before, **new} if isinstance(before, dict) else with_fields(before, new))
         return _all_fail(way._routes(step, place / "next"))
 
     def _routes(self, step: StepSpec, place: Place) -> Iterator[Problem]:

@@ -200,9 +200,9 @@ class Answering:
 
     def __call__(self, question: Ask) -> Json | RoleFailed:
         for _ in range(9):
-            answer = answer_to(question.expected.contract, self.chosen)
-            if not read(json.dumps(answer), question).problem:
-                return answer
+            reply = read(json.dumps(answer_to(question.expected.contract, self.chosen)), question)
+            if reply.handoff is not None and not reply.refusal:
+                return reply.handoff
         self.stuck = True
         return FAILS
 
