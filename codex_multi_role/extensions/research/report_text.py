@@ -119,6 +119,7 @@ def _discrepancies(research: Research, written: Any) -> Iterator[str]:  # noqa: 
 def _missing(research: Research) -> Iterator[str]:
     gaps = [*research.missing]
     for chapter in research.chapters:
+        gaps += [f"{chapter.title}: {problem}" for problem in chapter.problems]
         gaps += [
             f"{chapter.title}: a citation of {name}, which is not a source, was removed" for name in chapter.unresolved
         ]
