@@ -86,8 +86,8 @@ class _FirstPass:
             item = Unknown(fan_out.as_)
             own, which = {fan_out.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
         content = content_of_item(step, own[fan_out.as_])
-        step = step.asking(step.roles[0]) if step.roles else step
-        self._add_unit(step, {**context, **own}, content, which)
+        for each in [step.asking(role) for role in step.roles] or [step]:  # the item's data choose one of them
+            self._add_unit(each, {**context, **own}, content, which)
 
     def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
         """Record one unit of ``step``, whatever its kind."""

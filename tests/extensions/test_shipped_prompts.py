@@ -100,7 +100,11 @@ def steps(flows: Mapping[str, FlowSpec]) -> list[Any]:
 def test_each_shipped_role_and_step_is_asked(prompts: Mapping[tuple[str, str, str], str]) -> None:
     assert {role for _, _, role in prompts} == {yaml.safe_load(file.read_text())["name"] for file in ROLE_FILES}
     asking = {
-        (step.id, step.ask) for flow in INPUTS for step in steps(shipped_team(flow)[0]) if step.ask not in (None, "*")
+        (step.id, role)
+        for flow in INPUTS
+        for step in steps(shipped_team(flow)[0])
+        if step.ask not in (None, "*")
+        for role in step.roles or [step.ask]
     }
     assert {(step.rpartition("/")[2], role) for _, step, role in prompts if step != "team"} == asking
 
