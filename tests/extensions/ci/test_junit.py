@@ -54,7 +54,6 @@ def test_parked_run_says_how_to_answer(tmp_path: Path) -> None:
     Questions(run.folder.path).ask(question)
     [result] = report_of(make_parked_again(run))["codex-multi-role/flow cycles"].result
     assert "codex-multi-role approve 20260131_101500_0a1b2c3d" in result.text
-    assert "codex-multi-role reject 20260131_101500_0a1b2c3d" in result.text
 
 
 def make_parked_again(run: EndedRun) -> EndedRun:
