@@ -69,14 +69,17 @@ def lettered(options: list[str]) -> dict[str, str]:
     return dict(zip(LETTERS, options, strict=False)) if is_clear else {}
 
 
-def _edited(schema: Mapping[str, Any]) -> str:
-    """The list that a person leaves in the editor, which begins with the default; as JSON, empty if it is as before."""
+def _edited(schema: Mapping[str, Any]) -> str | None:
+    """The list that a person leaves in the editor, which begins with the default; as JSON, empty if it is as before.
+
+    None without an editor: nobody has seen the default.
+    """
     before = [str(each) for each in schema.get("default", ())]
     try:
         after = click.edit("\n".join(before), require_save=False)
     except click.ClickException as error:
         say(f"{error.message}. Set EDITOR, or type the list as JSON.")
-        return ""
+        return None
     items = [line.strip() for line in (after or "").splitlines() if line.strip()]
     return "" if items == before else json.dumps(items)
 
@@ -154,12 +157,13 @@ class TerminalAsker:
             word, _, reason = line.strip().partition(" ")
             if word.lower() == "reject":
                 return self._rejection(reason.strip(), is_over)
-            value = letters.get(line.strip().lower(), line.strip())
+            value: str | None = letters.get(line.strip().lower(), line.strip())
             if is_list_of_texts(schema) and not value:
                 value = _edited(schema)
-            if not (problem := problem_of(question, name, value)):
-                return value
-            say(problem)
+            if value is not None:
+                if not (problem := problem_of(question, name, value)):
+                    return value
+                say(problem)
             say("\n".join(told))
         return None
 
@@ -194,7 +198,10 @@ class TerminalAsker:
         while (line := self._typed(is_over)) is not None:
             if self._patch is None or line.strip().lower() != DIFF:
                 return line
-            page_patch(self._patch())
+            try:
+                page_patch(self._patch())
+            except CodexMultiRoleError as error:  # the question can be answered without it
+                say(f"The changes cannot be read: {error}")
         return None
 
     def _typed(self, is_over: Callable[[], bool]) -> str | None:

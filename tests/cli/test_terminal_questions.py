@@ -103,6 +103,20 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     assert (answer.approved, answer.comment) == (False, "too early")
 
 
+@pytest.mark.real
+def test_default_of_a_list_is_not_taken_without_an_editor(
+    person: Person, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VISUAL", "/nowhere/editor")
+    tasks = {"tasks": {"type": "array", "items": {"type": "string"}, "default": ["sort"]}}
+    question = Question("ok.1", "Which?", "", "2026-01-31T10:15:00+00:00", None, None, fields=tasks)
+    person.lines = ["\n", '["count"]\n']
+    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, Path)(question, person.has_left)
+    assert answer is not None
+    assert complete(question, answer).values == {"tasks": ["count"]}
+    assert "Set EDITOR" in capsys.readouterr().err
+
+
 def test_question_that_is_over_is_reported(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
     assert person.answers("half a line") is None
     assert OVER in capsys.readouterr().err
