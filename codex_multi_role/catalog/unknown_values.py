@@ -351,7 +351,12 @@ def _made(name: str, type: ValueType = ANY, elements: Sequence[object] | None = 
 
 
 def _type_made(sign: str, one: ValueType, other: ValueType) -> ValueType:
-    """What an operation makes of values of both types. Numbers, texts and lists can be added, and multiplied by one."""
+    """What an operation makes of values of both types. Numbers, texts and lists can be added, and multiplied by one.
+
+    A sum that always fails is reported where it stands: what it would make is judged as if it kept its first type.
+    """
+    if sign == "add" and not one.can_be_less(other):
+        return one.kinds_only()
     if sign in ("add", "mul"):
         if sign == "add":
             made = other if one.kinds == ANY.kinds else one | other

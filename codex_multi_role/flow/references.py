@@ -18,7 +18,7 @@ from codex_multi_role.catalog.step_spec import (
 )
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import depth_of
-from codex_multi_role.flow.template_types import check_expression, check_template
+from codex_multi_role.flow.template_types import check_expression, check_template, kinds_of_value
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.schema_validation import schema_problems
@@ -87,14 +87,26 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
 
 def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes) -> Fields:
     """The type of each name that all templates of the flow can use."""
-    return {
+    types: Fields = {
         **dict.fromkeys(TEMPLATE_NAMES, NUMBER),
         "goal": TEXT,
         "inputs": ValueType.of_fields({name: spec.value_type for name, spec in flow.inputs.items()}),
         "roles": ValueType.of_fields(fields_named(role.name for role in catalog.roles)),
         "steps": ValueType.of_fields({step.id: of_step(step) for step in flow.steps}),
-        "vars": ValueType.of_fields(fields_named(flow.vars)),
     }
+    return {**types, "vars": ValueType.of_fields(_kinds_of_variables(flow, types))}
+
+
+def _kinds_of_variables(flow: FlowSpec, types: Fields) -> Fields:
+    """Those of a variable's first value, and of all that steps set it to, which may depend on other variables."""
+    found = {name: kinds_of_value(value, types) for name, value in flow.vars.items()}
+    known: Fields = {}
+    while known != found:
+        known = found
+        seen = {**types, "vars": ValueType.of_fields(known)}
+        for name, value in [each for step in flow.steps for each in step.set.items() if each[0] in known]:
+            found = {**found, name: found[name] | kinds_of_value(value, seen)}
+    return known
 
 
 def item_types(step: StepSpec, types: Fields) -> Fields:

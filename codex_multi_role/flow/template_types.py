@@ -13,7 +13,7 @@ from functools import partial, reduce
 from operator import or_
 
 from codex_multi_role.catalog import templates
-from codex_multi_role.catalog.explorations import Exploration, Operation, UnknownField, explore
+from codex_multi_role.catalog.explorations import MAX_EXPLORATIONS, Exploration, Operation, UnknownField, explore
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries, type_of
 from codex_multi_role.reading.nearest import did_you_mean, no_such
@@ -30,6 +30,15 @@ def type_of_value(value: object, types: Fields) -> ValueType:
     if not isinstance(value, str) or not has_expressions(value):
         return ValueType.of_constant(value)
     return _type(_explored(value, types))
+
+
+def kinds_of_value(value: object, types: Fields) -> ValueType:
+    """Of which kinds ``value`` can be, whatever the values are that its templates use."""
+    if not isinstance(value, str) or not has_expressions(value):
+        return ValueType.of_constant(value).kinds_only()
+    found = _explored(value, types)
+    is_certain = len(found) <= MAX_EXPLORATIONS and not any(each.failure and each.is_vague for each in found)
+    return _type(found).kinds_only() if is_certain else ANY
 
 
 def check_template(text: object, where: Place, types: Fields, wanted: ValueType = ANY) -> None:

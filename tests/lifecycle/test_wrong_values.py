@@ -49,6 +49,7 @@ OPTIONS = [
     ("command", "argv: [ls], cwd: 3", "cwd: must be text, not 3"),
     ("choose", "candidates: [], by: [{key: a, prefer: high}]", "by[0].prefer: input should"),
     ("command", "argv: '{{ inputs.word }}'", "argv: it would be a text"),
+    ("command", "argv: '{{ vars.rounds }}'", "argv: it would be a number"),
     ("command", "argv: [ls], expect: '{{ goal }}'", "expect: it would be a text"),
     ("command", "argv: [ls], json: '{{ inputs.depth }}'", "json: it would be one of"),
     ("command", "argv: [ls], cwd: ['{{ goal }}']", "cwd: it would be a list"),
@@ -122,7 +123,7 @@ def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: st
     [
         "check: command, with: {argv: ['{{ inputs.word }}', a], timeout_seconds: 3, expect: '{{ inputs.names }}'}",
         "check: command, with: {argv: '{{ inputs.names }}', json: '{{ inputs.word }}', timeout_seconds: '{{ cycle }}'}",
-        "check: command, with: {argv: '{{ vars.rounds }}', environment: '{{ steps.planner.environment }}'}",
+        "check: command, with: {argv: '{{ steps.planner.argv }}', environment: '{{ steps.planner.environment }}'}",
         "check: command, for_each: [[ls]], with: {argv: '{{ item }}'}",
         "check: choose, with: {candidates: '{{ steps.each.results }}', by: [{key: '{{ goal }}', prefer: highest}]}",
         "ask: planner, for_each: {max_items: 3, items: '{{ inputs.names or steps.planner.tasks }}'}",
@@ -196,13 +197,17 @@ def _prompt(text: str, **more: object) -> Record:
     return {"ask": "two", "prompt": text, **more}
 
 
+def _set(value: str) -> Record:
+    return {"ask": "two", "set": {"n": value}}
+
+
 def _limit(value: str) -> Record:
     return {"check": "command", "with": {"argv": ["true"], "timeout_seconds": value}}
 
 
 def _problem(folder: Path, answer: Record, step: Record) -> str:
     team = TeamFolder(folder, {"one": {"output_schema": SCHEMA}, "two": {}}, {})
-    with_flow(team, {"steps": [{"id": "a", **answer}, {"id": "work", **step}]})
+    with_flow(team, {"vars": {"n": 0, "seen": None}, "steps": [{"id": "a", **answer}, {"id": "work", **step}]})
     try:
         load_team("own", team.folder / "roles")
     except UsageError as error:
@@ -229,6 +234,8 @@ def _problem(folder: Path, answer: Record, step: Record) -> str:
         (_prompt("{{ steps.a.note | round }}"), "steps.a.note must be a number here"),
         (_prompt("{{ steps.a.note - 1 }}"), "steps.a.note must be a number here"),
         (_prompt("{{ steps.a.count + steps.a.note }}"), "adds a number and a text"),
+        (_set("{{ vars.n + steps.a.note }}"), "set.n: vars.n + steps.a.note adds a number and a text"),
+        ({**_when("vars.n == 'x'"), **_set("{{ vars.n + 1 }}")}, "vars.n is never 'x': it is a number"),
         (_prompt("{{ steps.a.count.x }}"), "steps.a.count.x must be an object here"),
         (_prompt("{{ steps.a.where.lien }}"), 'steps.a.where: unknown field "lien"; did you mean "line"?'),
         (_prompt("{{ steps.a.foo }}"), 'steps.a: unknown field "foo"'),
@@ -253,6 +260,8 @@ def test_mistake_is_refused_in_equal_words(tmp_path: Path, step: Record, words: 
         _prompt(
             "{{ steps.a.note + steps.a.tags[0] }} {{ steps.a.count + steps.a.where.line }} {{ steps.a.tags | length }}"
         ),
+        _set("{{ vars.n + steps.a.count }}"),
+        {**_when("vars.n == 'x'"), **_set("{{ steps.a.note if steps.a.good else vars.n }}")},
         _prompt("{{ item.upper() }}", for_each={"items": "{{ steps.a.tags }}", "max_items": 3}),
     ],
 )
