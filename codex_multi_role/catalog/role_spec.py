@@ -132,7 +132,24 @@ def _approval_policy_for(data: dict[str, Any]) -> ApprovalPolicy:
     return "on-request" if flags.allow_tools and flags.allow_read else "untrusted"
 
 
-class RoleSpec(Definition):
+class ModelChoice(Definition):
+    """Which model answers: `RoleSpec.resolved_model`."""
+
+    model: str | None = None
+    model_env: str | None = None
+    reasoning_effort: ReasoningEffort | None = None
+
+
+class AnswerForm(Definition):
+    """What an answer looks like, and how often one is asked for that lacks its JSON."""
+
+    schema_hint: str = ""
+    output_schema: dict[str, JsonValue] | None = None
+    strict_output: bool = False
+    max_steps: Annotated[int, WHOLE_NUMBER] = 0
+
+
+class RoleSpec(AnswerForm, ModelChoice):
     """One role, all texts resolved. Keys that are not given follow from ``prompt_flags`` and ``behaviors``.
 
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
@@ -145,18 +162,11 @@ class RoleSpec(Definition):
 
     name: Name
     prompt_text: str
-    model: str | None = None
-    model_env: str | None = None
     skills: tuple[str, ...] = ()
-    reasoning_effort: ReasoningEffort | None = None
     depends_on: tuple[str, ...] = ()
-    schema_hint: str = ""
     prompt_flags: PromptFlags = PromptFlags()
     behaviors: RoleBehaviors = RoleBehaviors()
-    output_schema: dict[str, JsonValue] | None = None
-    strict_output: bool = False
     tools: tuple[str, ...] = ()
-    max_steps: Annotated[int, WHOLE_NUMBER] = 0
     sandbox: Sandbox = Field(default_factory=_sandbox_for)
     approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
     auto_approve: AutoApprove = AutoApprove()

@@ -32,7 +32,28 @@ SHOWN_TESTS = 3
 Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
-class PytestResult(CountedTests):
+class ComparedTests(CountedTests):
+    """What became of the tests since before the first turn: `PytestResult`."""
+
+    new_failures: int = 0
+    new_failures_tests: list[str] = Field(default_factory=list)
+    still_failing: int = 0
+    still_failing_tests: list[str] = Field(default_factory=list)
+    fixed: int = 0
+    fixed_tests: list[str] = Field(default_factory=list)
+    removed: int = 0
+    removed_tests: list[str] = Field(default_factory=list)
+    moved: int = 0
+    moved_tests: list[str] = Field(default_factory=list)
+    dropped: int = 0
+    dropped_tests: list[str] = Field(default_factory=list)
+    flaky: int = 0
+    flaky_tests: list[str] = Field(default_factory=list)
+    without_baseline: str = ""
+    not_seen: str = ""
+
+
+class PytestResult(ComparedTests):
     """``verdict``: ``passed`` if no failure is new and no test is gone; ``status`` is pytest's own.
 
     New is what fails now and did not before the first turn, and what passed then and is skipped now. It is tried once
@@ -48,25 +69,9 @@ class PytestResult(CountedTests):
     status: Status
     command: str
     verdict: Status | Literal["gone", ""] = ""
-    new_failures: int = 0
-    new_failures_tests: list[str] = Field(default_factory=list)
-    still_failing: int = 0
-    still_failing_tests: list[str] = Field(default_factory=list)
-    fixed: int = 0
-    fixed_tests: list[str] = Field(default_factory=list)
-    removed: int = 0
-    removed_tests: list[str] = Field(default_factory=list)
-    moved: int = 0
-    moved_tests: list[str] = Field(default_factory=list)
-    dropped: int = 0
-    dropped_tests: list[str] = Field(default_factory=list)
-    flaky: int = 0
-    flaky_tests: list[str] = Field(default_factory=list)
     lacks: dict[str, str] = Field(default_factory=dict)
     forbidden: dict[str, int] = Field(default_factory=dict)
     forbidden_tests: list[str] = Field(default_factory=list)
-    without_baseline: str = ""
-    not_seen: str = ""
 
     @classmethod
     def why_bad(cls, result: Mapping[str, Any]) -> str:

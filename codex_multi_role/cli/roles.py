@@ -94,8 +94,9 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
     """
     catalog = load_catalog(roles)
     role = catalog.role(name)
+    prompt = build_prompt(catalog.general_prompts, role, "<goal>")
     put = put_json if json else put_yaml
-    put({**role.model_dump(mode="json"), "prompt": build_prompt(catalog.general_prompts, role, "<goal>")})
+    put({"name": name, **role.model_dump(mode="json"), "prompt": prompt})
     for warned, warning in unsent_in_own_flows(catalog):
         if warned == name:
             say(f"warning: {warning}")

@@ -270,7 +270,22 @@ class TestsStarted(RunEvent):
     unit: str = ""
 
 
-class TestsEnded(RunEvent):
+@dataclass(frozen=True, kw_only=True)
+class ComparedFigures:
+    """What became of the tests since before the first turn, as in the result of the check ``tests``."""
+
+    new_failures: int = 0
+    still_failing: int = 0
+    fixed: int = 0
+    removed: int = 0
+    moved: int = 0
+    dropped: int = 0
+    flaky: int = 0
+    without_baseline: str = ""
+    not_seen: str = ""
+
+
+class TestsEnded(ComparedFigures, RunEvent):
     """``failures``: the names of the first failed tests; ``messages``: what they say, as far as they say anything.
 
     The others are as in the result of the check ``tests``.
@@ -286,15 +301,6 @@ class TestsEnded(RunEvent):
     seconds: float
     failures: list[str] = field(default_factory=list)
     verdict: str = ""
-    new_failures: int = 0
-    still_failing: int = 0
-    fixed: int = 0
-    removed: int = 0
-    moved: int = 0
-    dropped: int = 0
-    flaky: int = 0
-    without_baseline: str = ""
-    not_seen: str = ""
     other_counts: dict[str, int] = field(default_factory=dict)
     forbidden: dict[str, int] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
