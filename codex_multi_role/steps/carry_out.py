@@ -18,7 +18,12 @@ def call_step(run: RunResources, unit: Unit) -> StepOutcome:
     return unit.call_flow(unit, unit.fill("with"))
 
 
-KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
+KINDS: dict[str, StepKind] = {
+    "ask": ask_step,
+    "check": check_step,
+    "review": review_step,
+    "call": call_step,
+}
 
 
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:

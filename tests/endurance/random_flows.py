@@ -40,8 +40,8 @@ def random_flow(number: int) -> Scenario:
         flow["inputs"]["word"] = ""
         for step in flow["steps"]:
             step.update(_words(step), next=[route for route in step["next"] if route.get("exit") != 1])
-            if "until" in step:
-                step["until"] = f"{GOOD_ITEMS} > 0"
+            if isinstance(fan_out := step.get("for_each"), dict) and "until" in fan_out:
+                fan_out["until"] = f"{GOOD_ITEMS} > 0"
     if number % 2:
         own["steps"].insert(number % len(own["steps"]), RACE)
     may_submit = {"prompt_flags": {"allow_file_suggestions": True}, **WRITER}

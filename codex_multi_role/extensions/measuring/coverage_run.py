@@ -44,7 +44,8 @@ MAX_TESTS = 400
 """Maximum number of tests for which `reached` is reported."""
 WHOLE_PERCENT = 100.0
 NOT_COUNTED = "the tests start another Python process, whose lines do not count: call the code directly"
-
+NO_DATA = "No data to report."
+OMITTED = "the project's coverage settings omit it: change `omit` there, or choose another target"
 
 Status = Literal["passed", "failed", "no tests", "syntax error", "crashed", "timed out", "could not run"]
 
@@ -194,7 +195,8 @@ class CoverageRun:
             measured = parse_coverage(self._kept(report, "coverage report"))
         except ValueError as error:
             last_line = (output.strip().splitlines() or ["no output"])[-1]
-            return outcome if outcome.crashed else replace(outcome, status="crashed", reason=f"{error}: {last_line}")
+            reason = f"{self._target}: {OMITTED}" if last_line == NO_DATA else f"{error}: {last_line}"
+            return outcome if outcome.crashed else replace(outcome, status="crashed", reason=reason)
         if outcome.crashed:
             return replace(outcome, measured=measured) if measured.percent else outcome
         if problem := self._process.import_problem(measured.unseen):

@@ -37,7 +37,7 @@ def elsewhere(shared: SharedRuns, *arguments: str) -> Completed:
 
 @pytest.mark.extensions
 def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRuns) -> None:
-    steps = [{"id": "make", "ask": "one"}, {**REVIEW, "show": "it"}]
+    steps = [{"id": "make", "ask": "one"}, {**REVIEW, "review": {"question": "Ship it?"}}]
     team = with_flow(TeamFolder(tmp_path / "team", {"one": WRITER}, {"one": [FILE]}), {"steps": steps})
     subprocess.run(["git", "init", "-q"], cwd=team.workspace, check=True)
     shared.submit(team.options(flow="own"), "first")
@@ -45,7 +45,8 @@ def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRu
     shared.start("anna")
     watched = elsewhere(shared, "watch", "--plain")
     assert (watched.returncode, "review ok.1: Ship it?" in watched.stderr) == (4, True)
-    assert re.search("approve first --database-url .*, or codex-multi-role reject first --database-url", watched.stderr)
+    for decision in ("approve", "reject"):
+        assert re.search(f"^  [a-z ]+ codex-multi-role {decision} first .*--database-url", watched.stderr, re.MULTILINE)
     assert elsewhere(shared, "approve", "--comment", "good").returncode == 0
     again = elsewhere(shared, "watch", "--json")
     assert (again.returncode, json.loads(again.stdout.splitlines()[-1])["outcome"]) == (0, "shipped")

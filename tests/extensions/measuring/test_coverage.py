@@ -14,7 +14,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.coverage import measure_coverage
-from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
+from codex_multi_role.extensions.measuring.coverage_run import OMITTED, REPORT_SECONDS
 from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 from tests.support.long_run import by_default
 
@@ -179,8 +179,8 @@ def test_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> N
 
 
 MEASURING_SETTINGS = {
-    "coveragerc": {".coveragerc": "[run]\nomit = sign.py\nparallel = true\nsource = elsewhere\n"},
-    "pyproject": {"pyproject.toml": "[tool.coverage.run]\nparallel = true\nsource = ['elsewhere']\nomit = ['*']\n"},
+    "coveragerc": {".coveragerc": "[run]\nparallel = true\nsource = elsewhere\n"},
+    "pyproject": {"pyproject.toml": "[tool.coverage.run]\nparallel = true\nsource = ['elsewhere']\n"},
     "pytest-cov": {"pytest.ini": "[pytest]\naddopts = --cov=sign --cov-branch --cov-fail-under=100\n"},
     "no-cov": {"pytest.ini": "[pytest]\naddopts = --cov=sign --no-cov\n"},
     "xdist": {"pytest.ini": "[pytest]\naddopts = -n 2\n"},
@@ -203,6 +203,12 @@ def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext,
     )
     result = _measure(context)
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
+
+
+def test_target_that_the_projects_settings_omit_is_named(make_context: MakeContext) -> None:
+    files = {"sign.py": SOURCE, "tests/test_sign.py": HALF, ".coveragerc": "[run]\nomit = */sign.py\n"}
+    result = _measure(make_context(files, target="sign.py"))
+    assert (result["status"], result["reason"].partition(":")[2]) == ("crashed", f" {OMITTED}")
 
 
 @pytest.mark.long

@@ -66,7 +66,7 @@ def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> N
 
     report = run(team.options(database_url=url), on_event=cancel)
     assert (report.outcome, report.exit_code) == ("storage_failed", 3), report
-    assert "no longer owned" in report.reason
+    assert "is cancelled" in report.reason
     assert team.resume().outcome == "cycles_used_up"
 
 
