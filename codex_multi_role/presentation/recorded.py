@@ -158,8 +158,12 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
-    """Return what the run asks a person now; empty when it is over. What is out of time is settled."""
-    if has_reached_end(record):
+    """Return what the run asks a person now; empty when it is over, or nobody will continue it with an answer.
+
+    What is out of time is settled.
+    """
+    is_withdrawn = SHARED in record and record["status"] == RunStatus.INTERRUPTED
+    if has_reached_end(record) or is_withdrawn:
         return []
     questions = Questions(folder.path)
     with suppress(StorageError):  # such as of somebody else's run, which can only be looked at

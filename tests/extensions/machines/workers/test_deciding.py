@@ -17,6 +17,7 @@ from codex_multi_role.extensions.machines.workers.deciding import (
 from codex_multi_role.extensions.machines.workers.messages import PAUSE, STOP, answered_runs, receive, send
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.submission import Submitter
+from codex_multi_role.presentation.recorded import open_questions
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.batches import one_role
 from tests.support.prices import price_playbook, write_prices
@@ -86,8 +87,13 @@ def test_waiting_run_is_taken_out_of_its_queue(on_workers: RunsWithoutWorkers) -
 
 @pytest.mark.usefixtures("asking")
 def test_cancelled_parked_run_stays_cancelled(on_workers: RunsWithoutWorkers) -> None:
+    def asked() -> list[str]:
+        folder = on_workers.shared.mirror(on_workers.row("first"))
+        return [question.key for question in open_questions(folder, folder.record())]
+
+    assert asked() == ["ok.1"]
     cancel_shared(on_workers.shared, on_workers.row("first"))
-    assert on_workers.row("first").state is RunState.ENDED
+    assert (on_workers.row("first").state, asked()) == (RunState.ENDED, [])
     assert resume_shared(on_workers.shared, on_workers.row("first"), {})
     assert on_workers.claim("first").attempt == 2
 
