@@ -6,9 +6,9 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.reading.shipped import packaged_roles
-from tests.support.catalogs import two_roles, write
+from tests.support.catalogs import mistake, two_roles, write
 
-__all__ = ["two_roles", "write"]
+__all__ = ["mistake", "two_roles", "write"]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """Small catalogs written to real folders."""
 
-from tests.support.catalogs import two_roles, write
+from tests.support.catalogs import mistake, two_roles, write
 
-__all__ = ["two_roles", "write"]
+__all__ = ["mistake", "two_roles", "write"]

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write, load_flow, load_flows, message_at
+from tests.support.catalogs import Mistake, Write, load_flow, load_flows, message_at
 
 TOPIC = "inputs: {topic: , depth: 2, strict: {type: boolean, required: false}}\nsteps: [{check: c}]"
 
@@ -37,14 +37,10 @@ def test_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles:
     assert {"cycles", "f"} <= {*caught.value.hint.removeprefix("Known: ").removesuffix(".").split(", ")}
 
 
-def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
-) -> None:
+def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(write: Write, mistake: Mistake) -> None:
     write("steps: [{call: g}]", "flows/f.yaml")
-    path = write("steps: [{ask: planer}]", "flows/g.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flows("f", tmp_path, two_roles)
-    assert message_at(path, caught.value) == 'step planer: ask: unknown role "planer"; did you mean "planner"?'
+    found = mistake("steps: [{ask: planer}]", "g")
+    assert found == 'step planer: ask: unknown role "planer"; did you mean "planner"?'
 
 
 @pytest.mark.usefixtures("topic")
@@ -59,13 +55,8 @@ def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(
         ("{topic: '{{ goal'}", ".topic: the expression ends too early"),
     ],
 )
-def test_call_gives_the_inputs_of_the_called_flow(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, given: str, message: str
-) -> None:
-    path = write(f"steps: [{{call: topic, with: {given}}}]", "flows/f.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flows("f", tmp_path, two_roles)
-    assert message_at(path, caught.value).startswith(f"step topic: with{message}")
+def test_call_gives_the_inputs_of_the_called_flow(mistake: Mistake, given: str, message: str) -> None:
+    assert mistake(f"steps: [{{call: topic, with: {given}}}]").startswith(f"step topic: with{message}")
 
 
 @pytest.mark.usefixtures("topic")

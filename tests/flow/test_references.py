@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
 from codex_multi_role.flow.read_checks import check_reads
 from codex_multi_role.flow.references import unused_roles
-from tests.support.catalogs import Write, load_flow, load_flows, message_at, problem_of
+from tests.support.catalogs import Mistake, Write, load_flows, problem_of
 from tests.support.wrong_values import rows_of
 
 STALE = [
@@ -63,13 +63,9 @@ OUT_OF_SCOPE = [
 
 
 @pytest.mark.parametrize(("step", "message"), STALE + OUT_OF_SCOPE)
-def test_unknown_names_are_found_wherever_they_stand(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, step: str, message: str
-) -> None:
-    path = write(f"inputs: {{file: x}}\nvars: {{rounds: 0}}\nsteps: [{step}]", "flows/f.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flow("f", tmp_path, two_roles)
-    assert message_at(path, caught.value).partition(": ")[2].startswith(message)
+def test_unknown_names_are_found_wherever_they_stand(mistake: Mistake, step: str, message: str) -> None:
+    found = mistake(f"inputs: {{file: x}}\nvars: {{rounds: 0}}\nsteps: [{step}]")
+    assert found.partition(": ")[2].startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +77,10 @@ def test_unknown_names_are_found_wherever_they_stand(
         ("{{ goal", "the expression ends too early"),
     ],
 )
-def test_initial_variables_use_only_what_a_run_starts_with(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, value: str, message: str
-) -> None:
+def test_initial_variables_use_only_what_a_run_starts_with(mistake: Mistake, value: str, message: str) -> None:
     """Inputs can be used; other variables and steps cannot."""
-    path = write(f"inputs: {{file: x}}\nvars: {{a: 1, b: ['{value}']}}\nsteps: [{{check: c}}]", "flows/f.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flow("f", tmp_path, two_roles)
-    assert message_at(path, caught.value).startswith(f"vars.b[0]: {message}")
+    found = mistake(f"inputs: {{file: x}}\nvars: {{a: 1, b: ['{value}']}}\nsteps: [{{check: c}}]")
+    assert found.startswith(f"vars.b[0]: {message}")
 
 
 def test_roles_that_no_step_asks(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
@@ -116,41 +108,45 @@ steps:
 """
 
 
-def _problem(tmp_path: Path, write: Write, catalog: RoleSpecCatalog, *, plan: str = "", work: str = "") -> str:
-    write(LOOP.format(plan=plan and f", {plan}", work=work and f", {work}"), "flows/loop.yaml")
-    return problem_of(lambda: check_reads(load_flows("loop", tmp_path, catalog)))
+@pytest.fixture
+def problem(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> Mistake:
+    """What is wrong with `LOOP`, whose steps ``plan`` and ``work`` have these further keys."""
+
+    def found(*, plan: str = "", work: str = "") -> str:
+        write(LOOP.format(plan=plan and f", {plan}", work=work and f", {work}"), "flows/loop.yaml")
+        return problem_of(lambda: check_reads(load_flows("loop", tmp_path, two_roles)))
+
+    return found
 
 
 @pytest.mark.parametrize(("template", "before"), rows_of("templates", "later", "before"))
-def test_result_of_a_later_step_cannot_be_filled(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, template: str, before: str
-) -> None:
+def test_result_of_a_later_step_cannot_be_filled(problem: Mistake, tmp_path: Path, template: str, before: str) -> None:
     """The loop leads back, but the first visit of `work` always comes before the first one of `measure`."""
-    problem = _problem(tmp_path, write, two_roles, work=f'prompt: "{template}"')
-    assert before in problem
-    assert problem.startswith(f"{tmp_path}/flows/loop.yaml:4:32: step work: prompt: steps.measure." if before else "")
-    assert bool(problem) == bool(before)
+    found = problem(work=f'prompt: "{template}"')
+    assert before in found
+    assert found.startswith(f"{tmp_path}/flows/loop.yaml:4:32: step work: prompt: steps.measure." if before else "")
+    assert bool(found) == bool(before)
 
 
-def test_own_result_is_known_only_after_the_step(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_own_result_is_known_only_after_the_step(problem: Mistake) -> None:
     own = "{{ steps.plan.goal }}"
-    assert "step plan: prompt: steps.plan.goal cannot" in _problem(tmp_path, write, two_roles, plan=f'prompt: "{own}"')
-    assert _problem(tmp_path, write, two_roles, plan=f'set: {{seen: "{own}"}}') == ""
-    wrong = _problem(tmp_path, write, two_roles, plan='set: {seen: ["{{ steps.work.summary }}"]}')
+    assert "step plan: prompt: steps.plan.goal cannot" in problem(plan=f'prompt: "{own}"')
+    assert problem(plan=f'set: {{seen: "{own}"}}') == ""
+    wrong = problem(plan='set: {seen: ["{{ steps.work.summary }}"]}')
     assert "step plan: set.seen[0]: steps.work.summary cannot" in wrong
-    routed = _problem(tmp_path, write, two_roles, plan='next: [{when: "steps.work.done", to: work}]')
+    routed = problem(plan='next: [{when: "steps.work.done", to: work}]')
     assert "step plan: next[0].when: steps.work.done cannot" in routed
     second = 'next: [{when: "cycle > 1", to: work}, {when: "steps.work.done", to: work}]'
-    assert _problem(tmp_path, write, two_roles, plan=second) == ""
+    assert problem(plan=second) == ""
 
 
-def test_items_that_may_be_none_are_not_judged(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_items_that_may_be_none_are_not_judged(problem: Mistake) -> None:
     prompt = 'prompt: "{{ steps.measure.failed }}"'
     items = 'for_each: {items: "{{ steps.plan.tasks }}", max_items: 3}'
-    assert _problem(tmp_path, write, two_roles, work=f"{items}, {prompt}") == ""
-    assert "step work: prompt: " in _problem(tmp_path, write, two_roles, work=f"for_each: [1], {prompt}")
+    assert problem(work=f"{items}, {prompt}") == ""
+    assert "step work: prompt: " in problem(work=f"for_each: [1], {prompt}")
     listed = 'for_each: {items: "{{ steps.measure.tasks }}", max_items: 3}'
-    assert "step work: for_each.items: " in _problem(tmp_path, write, two_roles, work=listed)
+    assert "step work: for_each.items: " in problem(work=listed)
 
 
 ARGUMENTS = {
@@ -163,15 +159,13 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", sorted({*sandbox().filters}))
-def test_filter_needs_a_value_if_the_engine_fails_without_one(
-    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, name: str
-) -> None:
-    write("steps: [{id: a, ask: planner}]", "flows/one.yaml")
-    context = new_state(load_flow("one", tmp_path, two_roles), "goal", {}, 1).context()
+def test_filter_needs_a_value_if_the_engine_fails_without_one(problem: Mistake, name: str) -> None:
+    one = FlowSpec.model_validate({"name": "one", "steps": [{"id": "a", "ask": "planner"}]})
+    context = new_state(one, "goal", {}, 1).context()
     template = f"= {{{{ steps.measure.value | {name}{ARGUMENTS.get(name, '')} }}}}"
     try:
         render(template.replace("measure", "a"), context, "here")
         is_filled = True
     except DefinitionError:
         is_filled = False
-    assert (_problem(tmp_path, write, two_roles, work=f'prompt: "{template}"') == "") == is_filled
+    assert (problem(work=f'prompt: "{template}"') == "") == is_filled

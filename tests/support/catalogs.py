@@ -16,6 +16,7 @@ from codex_multi_role.flow.references import check_flows, template_types
 from codex_multi_role.reading.value_types import MAPPING
 
 Write = Callable[..., Path]
+Mistake = Callable[..., str]
 TWO_ROLES = """\
 version: 1
 roles:
@@ -120,6 +121,22 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return written
+
+
+@pytest.fixture
+def mistake(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> Mistake:
+    """``mistake("steps: …")``: what is wrong with the flow ``f`` of this text, without the place in its file.
+
+    With a name as well, the text is that of another flow, which ``f`` calls.
+    """
+
+    def found(text: str, name: str = "f") -> str:
+        path = write(text, f"flows/{name}.yaml")
+        with pytest.raises(DefinitionError) as caught:
+            load_flow("f", tmp_path, two_roles)
+        return message_at(path, caught.value)
+
+    return found
 
 
 @pytest.fixture
