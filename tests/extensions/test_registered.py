@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from importlib.metadata import distribution
-from typing import get_type_hints
 
 import pytest
 
-from codex_multi_role.checks import CHECKS, find_check
-from codex_multi_role.checks.contract import CheckResult
-from codex_multi_role.checks.tools import TOOLS, find_tool
+from codex_multi_role.checks import CHECKS
+from codex_multi_role.checks.tools import TOOLS
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.main import COMMANDS
 from codex_multi_role.reading.registry import hint
@@ -26,20 +24,6 @@ def test_systems_register_beside_what_is_built_in() -> None:
     assert _names("tools")
     assert not {*_names("checks")} & {*CHECKS}
     assert not {*_names("tools")} & {*TOOLS}
-
-
-@pytest.mark.parametrize("name", _names("checks"))
-def test_every_check_declares_what_it_returns(name: str) -> None:
-    """Its function returns the declared model, so that mypy and each construction hold the one to the other."""
-    check = find_check(name)
-    assert check.result is get_type_hints(check.run)["return"]
-    assert issubclass(check.result, CheckResult)
-    assert check.result.model_config == CheckResult.model_config
-
-
-@pytest.mark.parametrize("name", _names("tools"))
-def test_every_tool_goes_by_its_own_name(name: str) -> None:
-    assert find_tool(name).name == name
 
 
 @pytest.mark.parametrize("name", _names("commands"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.tools import TOOLS, Tool, find_tool, tool_names
+from codex_multi_role.checks.tools import Tool, find_tool, tool_names
 from codex_multi_role.checks.tools.ask_user import ask_user
 from codex_multi_role.errors import UsageError
 from tests.support.tools import SHOUTING, install
@@ -25,8 +25,8 @@ def test_built_in_tool_wins_over_an_installed_one(installed: None) -> None:
     assert find_tool("ask_user") is ask_user
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_built_in_tool_goes_by_its_own_name(name: str) -> None:
+@pytest.mark.parametrize("name", tool_names())
+def test_every_tool_goes_by_its_own_name(name: str) -> None:
     assert find_tool(name).name == name
 
 
