@@ -57,21 +57,14 @@ def test_stopped_run_is_not_a_failure(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.EMFILE, "Too many open files", "runs/one"),
-        ImportError("/lib/_sqlite3.so: cannot open shared object file: Too many open files"),
-    ],
-)
-def test_too_few_file_descriptors_are_not_an_internal_error(error: Exception) -> None:
-    ending = ending_for(error)
-    assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
-    assert "ulimit -n" in ending.hint
-
-
-@pytest.mark.parametrize(
     ("error", "reason", "hint"),
     [
+        (OSError(errno.EMFILE, "Too many open files", "runs/one"), "runs/one: Too many open files", "ulimit -n"),
+        (
+            ImportError("_sqlite3.so: cannot open shared object file: Too many open files"),
+            "Too many open files",
+            "ulimit -n",
+        ),
         (MemoryError(), "out of memory", "ulimit -u"),
         (RuntimeError("can't start new thread"), "can't start new thread", "ulimit -u"),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily unavailable", "ulimit -u"),
