@@ -16,7 +16,7 @@ import pytest
 import codex_multi_role
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
-from tests.support.console import console, console_process, environment
+from tests.support.console import completed, console, console_process, environment
 from tests.support.teams import TeamFolder, say
 
 HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
@@ -32,10 +32,7 @@ print(code, *sorted(set(sys.modules) & {heavy}), file=sys.stderr)
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["runs"]])
 def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp_path: Path) -> None:
     program = WHAT_IS_IMPORTED.format(heavy=HEAVY)
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=True,
-    )  # fmt: skip
+    done = completed([sys.executable, "-c", program, *arguments], tmp_path, environment())
     assert done.stderr.splitlines()[-1] == "0"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.support.console import completed
 
 SECONDS = 60.0
 COMMANDS = """
@@ -30,14 +31,6 @@ def run_commands(
     workspace: Path, *commands: str, env: Mapping[str, str], python: str = sys.executable, before: str = ""
 ) -> Ends:
     """The exit code, stdout and stderr of each. ``before``: a program that runs in the process first."""
-    done = subprocess.run(
-        [python, "-c", before + COMMANDS, *commands],
-        cwd=workspace,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = completed([python, "-c", before + COMMANDS, *commands], workspace, env, seconds=SECONDS)
     assert done.returncode == 0, done
     return [(code, stdout, stderr) for code, stdout, stderr in json.loads(done.stdout)]

@@ -15,7 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
 from tests.promises.breakage import Breakage
 from tests.promises.change import PACKAGE, apply
-from tests.support.console import WITHOUT_PLUGINS
+from tests.support.console import WITHOUT_PLUGINS, completed
 
 ROOT = Path(__file__).parents[2]
 COPIED = (PACKAGE, "roles", "tests", "pyproject.toml")
@@ -50,15 +50,9 @@ def run_tests(root: Path, ids: Sequence[str]) -> tuple[Endings, str]:
     folders = ("--rootdir", str(root), "--basetemp", f"{root}.tmp", "--junitxml", str(report))
     options = ("-q", "-p", "no:cacheprovider", "-p", "tests.promises.witness", *folders)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *ids],
-            cwd=root,
-            env={**os.environ, WITHOUT_PLUGINS: "", "PYTHONPATH": str(root)},
-            capture_output=True,
-            text=True,
-            timeout=LONGEST_SECONDS,
-            check=False,
-        )
+        variables = {**os.environ, WITHOUT_PLUGINS: "", "PYTHONPATH": str(root)}
+        command = [sys.executable, "-m", "pytest", *options, *ids]
+        done = completed(command, root, variables, seconds=LONGEST_SECONDS)
     except subprocess.TimeoutExpired:
         return {}, f"no end after {LONGEST_SECONDS:.0f} s"
     said = "\n".join((done.stdout + done.stderr).splitlines()[-SHOWN_LINES:])

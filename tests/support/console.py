@@ -10,11 +10,11 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 import pytest
@@ -91,16 +91,16 @@ def console_process(
     *arguments: str, folder: Path, variables: dict[str, str] | None = None, text: str = ""
 ) -> Completed:
     """The same in a process of its own, as a user starts it."""
-    return subprocess.run(
-        [sys.executable, "-m", "codex_multi_role", *arguments],
-        cwd=folder,
-        env=environment(**(variables or {})),
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    command = [sys.executable, "-m", "codex_multi_role", *arguments]
+    return completed(command, folder, environment(**(variables or {})), text=text)
+
+
+def completed(
+    argv: Sequence[str], folder: Path, env: Mapping[str, str], *, seconds: float = DEADLINE_SECONDS, text: str = ""
+) -> Completed:
+    """Any program that has ended; its variables are ``env`` alone, and ``text`` is its standard input."""
+    given: Any = {"cwd": folder, "env": env, "input": text, "timeout": seconds}
+    return subprocess.run(argv, **given, capture_output=True, text=True, check=False)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from codex_multi_role.extensions.ci.ended_run import EndedRun
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_options import RunReport
+from tests.support.console import completed
 from tests.support.recorded_runs import make_run
 from tests.support.teams import say
 
@@ -136,15 +136,7 @@ class Workflow:
             "RUNNER_TEMP": str(temporary),
             **{name: self._fill(str(value)) for name, value in step.get("env", {}).items()},
         }
-        done = subprocess.run(
-            [*SHELL, str(script)],
-            cwd=self.checkout,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        done = completed([*SHELL, str(script)], self.checkout, environment, seconds=SECONDS)
         self.exit_code = done.returncode
         self.log += done.stdout + done.stderr
         self.summary += summary.read_text()
