@@ -30,7 +30,7 @@ PLAYS = {role: [say(role, **(FILES if role == "implementer" else {}))] for role 
 class Project(TeamFolder):
     """``config/developer_config.yaml`` and what belongs to it."""
 
-    def write_catalog(self) -> None:
+    def write_catalog(self, **changed: Record) -> None:
         if not self.catalog.exists():
             shutil.copytree(ORIGINAL, self.folder / "config")
             for name, pack in (("uml", seven_zipped), ("python-architect", zipped)):

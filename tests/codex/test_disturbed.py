@@ -150,8 +150,7 @@ def test_turn_with_lost_answer_is_not_a_success_and_is_retried(
     monkeypatch.setattr("codex_multi_role.steps.recovery.FIRST_PAUSE_SECONDS", 0.01)
     limits = {"idle_seconds": SHORT.idle, "turn_seconds": SHORT.turn}
     team = TeamFolder(tmp_path, {"one": {"limits": limits, "behaviors": {"can_finish": True}}}, {})
-    team.plays["one"] = [{**say("answered", status="DONE"), "repairs": [say("answered", status="DONE")]}]
-    team.write_plays()
+    team.write_plays(one=[{**say("answered", status="DONE"), "repairs": [say("answered", status="DONE")]}])
     report = team.run(codex_bin=disturbed(tmp_path, once))
     assert report.exit_code == 0, report
     assert [turn[1:] for turn in team.turns()] == [(1, first), (2, "completed")]

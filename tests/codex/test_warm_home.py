@@ -166,10 +166,8 @@ def test_run_continues_if_the_cache_cannot_be_written(team: TeamFolder, cache: P
 
 def test_neither_roles_nor_tests_can_write_the_databases(warm_team: TeamFolder, cache: Path) -> None:
     attempt = {"call": "exec_command", "arguments": {"cmd": f"touch {cache}/forged; touch here.txt"}}
-    warm_team.roles["one"] = {"prompt_flags": {"allow_write": True}}
-    warm_team.write_catalog()
-    warm_team.plays["one"] = [{"steps": [attempt, say()]}]
-    warm_team.write_plays()
+    warm_team.write_catalog(one={"prompt_flags": {"allow_write": True}})
+    warm_team.write_plays(one=[{"steps": [attempt, say()]}])
     assert warm_team.run().outcome == "cycles_used_up"
     assert (warm_team.workspace / "here.txt").exists()
     assert not (cache / "forged").exists()

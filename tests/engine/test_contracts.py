@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role import RunReport
 from tests.support.console import console
 from tests.support.models import model_requests
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
@@ -123,17 +122,13 @@ STRICT = {
 }
 
 
-def _prompt(report: RunReport, turn: str) -> str:
-    return (report.folder / turn / "prompt.txt").read_text()
-
-
 @pytest.mark.extensions
 def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED, say("found it")], "two": [say(), say()]})
     report = team.run(cycles=2)
     ended = [("one", 1, "declined"), ("two", 1, "completed"), ("one", 2, "completed"), ("two", 2, "completed")]
     assert team.turns() == ended
-    assert json.dumps({"error": REASON}, indent=2) in _prompt(report, "two/turn_001")
+    assert json.dumps({"error": REASON}, indent=2) in team.prompt("two")
     turn = read(report.folder / "one/turn_001/turn.json")
     assert (turn["status"], turn["outcome"], turn["reason"]) == ("declined", "declined", REASON)
     assert report.totals["repairs"] == 0
@@ -183,9 +178,9 @@ def test_done_beside_an_error_is_a_handoff_that_does_not_end_the_run(tmp_path: P
 def test_role_with_strict_output_is_asked_again_instead_of_corrected(tmp_path: Path) -> None:
     plays = {"one": [{"json": {"verdict": "good", "mood": "fine"}, "repairs": [{"json": {"verdict": "good"}}]}]}
     team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT, "strict_output": True}}, plays)
-    report = team.run()
+    team.run()
     assert team.turns() == [("one", 1, "invalid_reply"), ("one", 2, "completed")]
-    assert "'mood' was unexpected" in _prompt(report, "one/turn_002")
+    assert "'mood' was unexpected" in team.prompt("one", 2)
 
 
 def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:
@@ -193,8 +188,7 @@ def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> Non
     report = team.run(flow="own")
     assert (report.status, report.outcome, report.exit_code) == ("failed", "declined", 3)
     assert report.reason == f"role one declined: {REASON}"
-    team.plays = {"one": [say()]}
-    team.write_plays()
+    team.write_plays(one=[say()])
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
     assert team.turns() == [("one", 2, "completed")]
 
@@ -205,7 +199,7 @@ def test_tolerated_refusal_is_step_error_and_next_roles_input(tmp_path: Path) ->
     steps = [{"ask": "one", "allow": ["failed"]}, {"ask": "two", "next": ends}]
     report = with_flow(team, {"steps": steps}).run(flow="own")
     assert report.outcome == "without_it"
-    assert REASON in _prompt(report, "two/turn_001")
+    assert REASON in team.prompt("two")
     assert [event["reason"] for event in team.of_type("role_skipped")] == [f"role one declined: {REASON}"]
 
 
@@ -218,7 +212,7 @@ def test_refusal_of_an_item_does_not_answer(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("did a"), DECLINED], "two": [say()]})
     report = with_flow(team, {"steps": steps}).run(flow="own")
     assert report.exit_code == 0
-    prompt = _prompt(report, "two/turn_001")
+    prompt = team.prompt("two")
     assert "Last: did a" in prompt
     failed = {"status": "failed", "error": REASON}
     given = prompt.partition("INCOMING HANDOFF (JSON):\n")[2]

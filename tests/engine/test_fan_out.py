@@ -55,8 +55,7 @@ def test_events_say_what_people_call_items_and_how_each_step_ended(tmp_path: Pat
     )
     report = team.run(flow="own", goal="the code")
     assert (report.exit_code, told_of(report)) == (3, ("FAILED", ["COMPLETED", "FAILED"]))
-    team.plays["solver"] = [say()] * 4
-    team.write_plays()
+    team.write_plays(solver=[say()] * 4)
     again = team.resume(playbook=str(team.playbook))
     assert (again.exit_code, told_of(again)) == (0, ("COMPLETED", ["COMPLETED", "COMPLETED"]))
 
@@ -107,8 +106,7 @@ def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> 
     assert report.exit_code == 3
     told = read(report.folder / "controller_state.json")["history"]
     assert [entry["handoff"]["summary"] for entry in told] == ["did a", "did b"]
-    team.plays["solver"] = [ECHO] * 9
-    team.write_plays()
+    team.write_plays(solver=[ECHO] * 9)
     assert team.resume(playbook=str(team.playbook)).outcome == "success"
     assert len(team.turns()) == 2
 

@@ -56,19 +56,16 @@ def test_packaged_role_is_found_and_kept_for_a_resumed_run(tmp_path: Path, monke
     packaged = tmp_path / "packaged"
     team = team_with_guest(tmp_path, packaged)
     monkeypatch.setattr("codex_multi_role.catalog.flow_loading.definition_folders", lambda: [packaged])
-    team.plays["guest"] = []
-    team.write_plays()
+    team.write_plays(guest=[])
     assert team.run(flow="own").exit_code == 3
     (packaged / "guest.yaml").unlink()
-    team.plays["guest"] = [say("late")]
-    team.write_plays()
+    team.write_plays(guest=[say("late")])
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
 
 
 def test_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
     team = team_with_guest(tmp_path, tmp_path / "roles")
-    team.roles["guest"] = {"prompt_text": "Be brief."}
-    team.write_catalog()
+    team.write_catalog(guest={"prompt_text": "Be brief."})
     report = team.run(flow="own")
     assert "Be brief." in (report.folder / "guest/turn_001/prompt.txt").read_text()
 

@@ -126,8 +126,7 @@ def test_workspace_is_as_it_was_then(
 
 def test_another_role_file(parent: Parent) -> None:
     team, _ = parent
-    team.roles["judge"] = {"prompt_text": "Judge more mildly.", "behaviors": {"can_finish": True}}
-    team.write_catalog()
+    team.write_catalog(judge={"prompt_text": "Judge more mildly.", "behaviors": {"can_finish": True}})
     team.plays["judge"][1] = say("judge 2", status="DONE")
     team.write_plays()
     roles = team.folder / "roles"
@@ -182,8 +181,7 @@ def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
         {"ask": "build", "next": [{"when": "steps.sure.comment == 'go'", "end": "built"}, {"end": "not_sure"}]},
     ]
     team = builders(tmp_path, steps)
-    team.plays["plan"] = [say(f"plan {n}") for n in range(3)]
-    team.write_plays()
+    team.write_plays(plan=[say(f"plan {n}") for n in range(3)])
     assert team.run(flow="own").exit_code == 4
     answer("latest", runs_dir=team.runs, approved=True, comment="go")
     assert team.resume().outcome == "built"
@@ -201,8 +199,7 @@ def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) ->
     assert forked(team, "team:2").outcome == "cycles_used_up"
     assert read(team.runs / "latest/run.json")["workspace"] == str(team.workspace)
     assert "in its current state" in team.of_type("run_forked")[0]["message"]
-    team.roles["one"] = WRITER
-    team.write_catalog()
+    team.write_catalog(one=WRITER)
     with pytest.raises(UsageError, match="nothing in the run could change it, but the fork can"):
         forked(team, "team:2", roles=tmp_path / "roles")
     copy = shutil.copytree(team.workspace, tmp_path / "copy")

@@ -63,8 +63,7 @@ def test_forked_thread_outlives_a_crash_in_its_first_turn(parent: Parent, monkey
     team, _ = parent
     team.plays["judge"][1] = {"attempts": [{"fault": {"stall_seconds": 60}}, say("judge 2")]}
     team.write_plays()
-    team.roles["judge"] = {"limits": {"idle_seconds": 1, "turn_seconds": 60}}
-    team.write_catalog()
+    team.write_catalog(judge={"limits": {"idle_seconds": 1, "turn_seconds": 60}})
     bodies = asked(monkeypatch)
     report = forked(team, "judge:2", max_turns=2, playbook=str(team.playbook), roles=team.folder / "roles")
     assert [turn[2] for turn in team.turns()] == ["stalled", "completed"], report

@@ -43,8 +43,7 @@ def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path) -> None:
         Family.of_run(next(team.runs.glob("2*")), PART).kill()
         process.kill()
     assert len(sleeping(number)) == 1
-    team.plays["two"] = [say()]
-    team.write_plays()
+    team.write_plays(two=[say()])
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert sleeping(number) == []
     assert any("they were stopped" in event["message"] for event in team.of_type("warning"))
@@ -223,8 +222,7 @@ def test_ctrl_c_ends_a_run_whose_turns_wait_for_a_process(tmp_path: Path) -> Non
     """It may be resumed with more processes."""
     team = solver(tmp_path, [fan(list("abc"), concurrency=3)], [{**say(), "delay_seconds": 300}] * 3)
     assert interrupted(team, ("turn_started", "solver"), flow="own", max_processes=1).exit_code == 130
-    team.plays["solver"] = [ECHO] * 9
-    team.write_plays()
+    team.write_plays(solver=[ECHO] * 9)
     report = team.resume(playbook=str(team.playbook), max_processes=2)
     assert (report.outcome, len(team.turns())) == ("success", 3)
     assert read(report.folder / "run.json")["options"]["max_processes"] == 2

@@ -41,8 +41,7 @@ def wait_for_end(processes: list[psutil.Process]) -> None:
 
 def finish(team: TeamFolder) -> None:
     """Let role two answer, resume, and see that only what was missing was asked."""
-    team.plays["two"] = [say("second")]
-    team.write_plays()
+    team.write_plays(two=[say("second")])
     report = team.resume(playbook=str(team.playbook))
     assert report.outcome == "cycles_used_up"
     names = list(team.roles)
@@ -83,8 +82,7 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     A pause that was requested before the kill was meant for that session: the resumed one continues.
     """
     team = team_of(tmp_path, appends("once", {"text": "x", "delay_seconds": 300}), "three")
-    team.roles["two"] = PATCHER
-    team.write_catalog()
+    team.write_catalog(two=PATCHER)
     log = team.workspace / "log.txt"
     log.write_text("first\n")
     with running(team, until=("role_activity", "two")) as process:
@@ -239,8 +237,7 @@ def test_what_another_one_finished_meanwhile_is_not_undone(tmp_path: Path) -> No
         below = psutil.Process(process.pid).children(recursive=True)
         process.kill()
     wait_for_end(below)
-    team.plays["slow"] = [say()]
-    team.write_plays()
+    team.write_plays(slow=[say()])
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert (team.workspace / "quick.txt").read_text() == "new\n"
     assert any("other roles also changed the workspace" in event["message"] for event in team.of_type("warning"))

@@ -131,8 +131,7 @@ def test_first_of_two_answers_holds(tmp_path: Path) -> None:
 
 def test_what_no_file_can_hold_does_not_make_it_another_question(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
-    team.plays["one"] = [{"text": '{"summary": "it \\ud800"}'}]
-    team.write_plays()
+    team.write_plays(one=[{"text": '{"summary": "it \\ud800"}'}])
     assert team.run(flow="own").exit_code == 4
     answer(team, True)
     assert team.resume().outcome == "approved"
@@ -191,8 +190,7 @@ def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
     team = working_beside_a_question(tmp_path, {"fault": {"status": 400}})
     assert team.run(flow="own").exit_code == 3
     assert asked(team, "both.1.0/ok.1")["answer"] is None
-    team.plays["one"] = [say()] * 3
-    team.write_plays()
+    team.write_plays(one=[say()] * 3)
     assert team.resume(playbook=str(team.playbook)).exit_code == 4
     answer(team, True)
     assert team.resume().exit_code == 0

@@ -115,13 +115,10 @@ def test_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.usefixtures("real_codex")
 def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     team = asking(tmp_path)
-    team.roles["two"] = {}
-    team.plays["two"] = [{"fault": {"status": 400}}]
-    team.write_catalog()
-    team.write_plays()
+    team.write_catalog(two={})
+    team.write_plays(two=[{"fault": {"status": 400}}])
     assert team.run().exit_code == 3
-    team.plays["two"] = [say()] * 2
-    team.write_plays()
+    team.write_plays(two=[say()] * 2)
     team.resume(playbook=str(team.playbook), cycles=2)
     assert [event["resumed"] for event in team.of_type("role_started") if event["role"] == "one"] == [True]
     assert [event["success"] for event in team.of_type("tool_called")] == [True]
@@ -171,8 +168,7 @@ def stopped_after_planning(folder: Path) -> TeamFolder:
 
 def plays_second_turn(team: TeamFolder, entry: Record) -> str:
     """Write the playbook with another second turn; returns its path."""
-    team.plays["one"] = [say(), entry]
-    team.write_plays()
+    team.write_plays(one=[say(), entry])
     return str(team.playbook)
 
 
@@ -202,8 +198,7 @@ def test_what_a_tool_kept_is_dropped_with_its_thread(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"solver": {"tools": ["calculator"]}}, {"solver": [{"steps": [calculation, NEVER]}]})
     with_flow(team, {"steps": [fan(["x"])]})
     assert interrupted(team, ("tool_called", "solver"), flow="own").exit_code == 130
-    team.plays["solver"] = [{"steps": [calculation, say()]}]
-    team.write_plays()
+    team.write_plays(solver=[{"steps": [calculation, say()]}])
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
     state = json.loads((team.runs / "latest/controller_state.json").read_text())
     assert state["latest_json_by_role"]["solver"]["calculations"] == ["2 * 21 = 42"]
@@ -270,7 +265,6 @@ def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> No
     team = stepping(tmp_path, {"steps": [end("failure", reason="no figures"), say("sorry")]})
     report = team.run()
     assert (report.exit_code, report.outcome, report.reason) == (3, "gave_up", "role one gave up: no figures")
-    team.plays["one"] = [{"steps": [end("success"), say("found them")]}]
-    team.write_plays()
+    team.write_plays(one=[{"steps": [end("success"), say("found them")]}])
     team.resume(playbook=str(team.playbook))
     assert [turn["outcome"] for turn in turn_records(team)] == ["gave_up", "completed"]

@@ -44,10 +44,6 @@ def released(**changes: object) -> Record:
     return {**RELEASE, "review": {**RELEASE["review"], **changes}}
 
 
-def prompt(team: TeamFolder) -> str:
-    return (team.runs / "latest/one/turn_002/prompt.txt").read_text()
-
-
 def run_id(team: TeamFolder) -> str:
     return (team.runs / "latest").resolve().name
 
@@ -72,7 +68,7 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "release.1 is answered: ship (copies: 3, draft: false)." in done.stderr
     assert "review release.1: ship (copies: 3, draft: false) by" in console("watch", folder=tmp_path).stderr
-    assert "4 copies" in prompt(team)
+    assert "4 copies" in team.prompt("one", 2)
 
 
 def test_comments_on_lines_reach_roles_with_the_lines_as_they_were(tmp_path: Path) -> None:
@@ -88,7 +84,7 @@ def test_comments_on_lines_reach_roles_with_the_lines_as_they_were(tmp_path: Pat
     console("reject", "--comment", "no", "--on", "a.py:2", "why 2?", folder=tmp_path)
     assert team.resume().exit_code == 0
     said = {"path": "a.py", "line": 2, "text": "why 2?", "side": "after", "code": "y = 2"}
-    assert "'code': 'y = 2'" in prompt(team) or '"code": "y = 2"' in prompt(team)
+    assert "'code': 'y = 2'" in team.prompt("one", 2) or '"code": "y = 2"' in team.prompt("one", 2)
     assert [each["comments"] for each in team.events if each["type"] == "review_answered"] == [[said]]
 
 
@@ -117,7 +113,7 @@ def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path
     }
     team = asking(tmp_path / "declared", **declared)
     assert team.run(flow="own", yes=True).exit_code == 0
-    assert "6 copies" in prompt(team)
+    assert "6 copies" in team.prompt("one", 2)
 
 
 def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> None:
@@ -131,7 +127,7 @@ def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> 
     assert "release.1" not in console("show", folder=tmp_path).stdout.partition("\nnext:")[2]
     assert asked(team, "release.1")["answer"]["by"] == "time limit"
     assert team.resume().exit_code == 0
-    assert "6 copies" in prompt(team)
+    assert "6 copies" in team.prompt("one", 2)
 
 
 def test_answer_to_a_form_that_was_changed_since_is_dropped_with_a_warning(tmp_path: Path) -> None:
@@ -152,7 +148,7 @@ def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
     fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
     team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, after=SHIP)
     assert team.run(flow="own", yes=True).exit_code == 0
-    told = prompt(team)
+    told = team.prompt("one", 2)
     assert all(f'"{name}": {value}' in told for name, value in (("copies", 5), ("option", '"ship"'), ("comment", '""')))
     assert '"by"' not in told
 

@@ -55,11 +55,9 @@ def test_result_that_is_never_met_is_bad_and_failed_items_are_results(tmp_path: 
 def test_stopped_run_decides_the_same(tmp_path: Path) -> None:
     """The stop comes after the decision, in the step behind it; nothing of the race is asked again."""
     team = race(tmp_path, POOR, GOOD, NEVER)
-    team.plays["last"] = [NEVER, say()]
-    team.write_plays()
+    team.write_plays(last=[NEVER, say()])
     assert interrupted(team, ("turn_started", "last"), flow="own").exit_code == 130
-    team.plays["last"] = [say()]
-    team.write_plays()
+    team.write_plays(last=[say()])
     report = team.resume(playbook=str(team.playbook))
     assert report.exit_code == 0, report
     assert [role for role, *_ in team.turns()] == ["last"]
@@ -165,8 +163,7 @@ def test_step_that_takes_too_long_has_failed(tmp_path: Path, kind: str) -> None:
 def test_resume_tries_again_and_what_was_skipped_stays_so(tmp_path: Path) -> None:
     team = limited(tmp_path / "again", {"ask": "one"}, NEVER)
     assert team.run(flow="own").exit_code == 3
-    team.plays["one"] = [say()] * 3
-    team.write_plays()
+    team.write_plays(one=[say()] * 3)
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
     team = limited(tmp_path / "stays", {"ask": "one", "allow": ["failed"]})
     with_flow(
@@ -192,13 +189,11 @@ def test_limit_is_that_of_each_item(tmp_path: Path) -> None:
 def test_round_of_every_role_that_takes_too_long(tmp_path: Path) -> None:
     """What was answered in time is not asked again."""
     team = limited(tmp_path, {"ask": "*"})
-    team.plays |= {"one": [say()] * 2, "last": [NEVER] * 2}
-    team.write_plays()
+    team.write_plays(one=[say()] * 2, last=[NEVER] * 2)
     with_flow(team, {"steps": [{"id": "all", "ask": "*", "limits": {"seconds": 1.5}}]})
     report = team.run(flow="own")
     assert (report.exit_code, report.outcome) == (3, "step_timed_out"), report
-    team.plays["last"] = [say()] * 2
-    team.write_plays()
+    team.write_plays(last=[say()] * 2)
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
     assert [role for role, *_ in team.turns()] == ["last"]
 

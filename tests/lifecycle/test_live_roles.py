@@ -56,8 +56,7 @@ def edited(tmp_path: Path, told: str, *, before: Record | None = None, **keys: o
     """``keys``: what the role has after the edit; ``before``: what it had."""
 
     def edit(team: TeamFolder) -> None:
-        team.roles["one"] = {**(before or {}), **keys}
-        team.write_catalog()
+        team.write_catalog(one={**(before or {}), **keys})
 
     team = TeamFolder(tmp_path, {"one": before or {}}, {"one": [say("first"), say("second")]})
     report = Edited(team, edit, told).run()
@@ -65,13 +64,9 @@ def edited(tmp_path: Path, told: str, *, before: Record | None = None, **keys: o
     return team, report
 
 
-def prompt(report: RunReport, turn: int) -> str:
-    return (report.folder / f"one/turn_{turn:03d}/prompt.txt").read_text()
-
-
 def test_saved_prompt_applies_from_next_turn_and_is_recorded(tmp_path: Path) -> None:
     team, report = edited(tmp_path, "roles_reloaded", prompt_text="Do it in verse.")
-    assert ("in verse" in prompt(report, 1), "in verse" in prompt(report, 2)) == (False, True)
+    assert ("in verse" in team.prompt("one", 1), "in verse" in team.prompt("one", 2)) == (False, True)
     (told,) = team.of_type("roles_reloaded")
     assert told["roles"] == {"one": ["prompt_text"]}
     assert read(report.folder / "run.json")["catalog_file"] == told["catalog_file"] == "reloaded_001/catalog.yaml"
@@ -84,18 +79,16 @@ def test_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
     def edit(team: TeamFolder) -> None:
         (team.folder / "roles/flows/own.yaml").write_text("steps: [half")
         team.playbook.unlink()
-        team.roles["one"] = {"prompt_text": "Do it in verse."}
-        team.write_catalog()
+        team.write_catalog(one={"prompt_text": "Do it in verse."})
 
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first")]})  # the second answer is missing: the run fails
     report = Edited(team, edit, "roles_reloaded").run()
     assert (report.exit_code, len(team.turns())) == (3, 2)
     kept = report.folder / "catalog"
     assert (kept / "reloaded_001/flows/own.yaml").read_bytes() == (kept / "flows/own.yaml").read_bytes()
-    team.plays = {"one": [say("first"), say("second")]}
-    team.write_plays()
+    team.write_plays(one=[say("first"), say("second")])
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
-    assert "in verse" in prompt(report, 2)
+    assert "in verse" in team.prompt("one", 2)
 
 
 @pytest.mark.parametrize(("before", "told"), [("", True), ("# only a comment\n", False)])
@@ -105,8 +98,7 @@ def test_flow_edited_during_a_run_is_reported_once(tmp_path: Path, before: str, 
     def edit(team: TeamFolder) -> None:
         path = team.folder / "roles/flows/own.yaml"
         path.write_text(before + (path.read_text() if before else "steps: [{ask: one}]"))
-        team.roles["one"] = {"prompt_text": "Do it in verse."}
-        team.write_catalog()
+        team.write_catalog(one={"prompt_text": "Do it in verse."})
 
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     report = Edited(team, edit, "roles_reloaded").run()
@@ -148,11 +140,11 @@ def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> 
 )
 def test_rejected_edit_is_reported_and_last_valid_roles_stay(tmp_path: Path, keys: Record, message: str) -> None:
     """An edit is rejected if it is invalid or changes what a run keeps."""
-    team, report = edited(tmp_path, "warning", **keys)
+    team, _ = edited(tmp_path, "warning", **keys)
     (told,) = [each["message"] for each in team.of_type("warning")]
     assert told.startswith("the roles are not reloaded: ")
     assert message in told
-    assert "still apply" in prompt(report, 2)
+    assert "still apply" in team.prompt("one", 2)
     assert team.of_type("roles_reloaded") == []
 
 
@@ -174,8 +166,7 @@ def test_half_written_files_are_read_again_before_reporting(tmp_path: Path) -> N
     live.reload()
     assert [each["type"] for each in told] == ["warning"]
     live.reload()
-    team.roles["one"] = {"prompt_text": "Do it in verse."}
-    team.write_catalog()
+    team.write_catalog(one={"prompt_text": "Do it in verse."})
     live.reload()
     assert [each["type"] for each in told] == ["warning", "roles_reloaded"]
     with live.following():
@@ -198,8 +189,7 @@ WIDE: Record = {
 
 def test_edit_never_widens_permissions_before_run_is_resumed(tmp_path: Path) -> None:
     def edit(team: TeamFolder) -> None:
-        team.roles["one"] = {**WIDE, "prompt_text": "Do it in verse."}
-        team.write_catalog()
+        team.write_catalog(one={**WIDE, "prompt_text": "Do it in verse."})
 
     before: Record = {"sandbox": "workspace-write", "protect": ["tests/**"]}
     team = TeamFolder(tmp_path, {"one": before}, {"one": [say("first")]})  # the second answer is missing: the run fails
@@ -209,7 +199,7 @@ def test_edit_never_widens_permissions_before_run_is_resumed(tmp_path: Path) -> 
     assert told["roles"] == {"one": ["prompt_text", "prompt_flags.allow_tools"]}
     [warning] = [each["message"] for each in team.of_type("warning")]
     assert warning.startswith("role one: sandbox and approval_policy and auto_approve and prompt_flags and behaviors")
-    assert "in verse" in prompt(report, 2)
+    assert "in verse" in team.prompt("one", 2)
     assert set(sandboxes(report)) == {PROFILE}
     team.plays["one"].append(say("second"))
     team.write_plays()
@@ -227,8 +217,7 @@ def sandboxes(report: RunReport) -> list[str]:
 
 def test_another_role_belongs_to_another_run(tmp_path: Path) -> None:
     def edit(team: TeamFolder) -> None:
-        team.roles["two"] = {}
-        team.write_catalog()
+        team.write_catalog(two={})
 
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
     assert Edited(team, edit, "warning").run().exit_code == 0
@@ -238,8 +227,7 @@ def test_another_role_belongs_to_another_run(tmp_path: Path) -> None:
 def test_resumed_run_uses_saved_roles_and_keeps_watching_files(tmp_path: Path) -> None:
     def edit(text: str) -> Callable[[TeamFolder], None]:
         def change(team: TeamFolder) -> None:
-            team.roles["one"] = {"prompt_text": text}
-            team.write_catalog()
+            team.write_catalog(one={"prompt_text": text})
 
         return change
 
@@ -273,7 +261,7 @@ def test_role_not_yet_asked_in_cycle_uses_saved_prompt(tmp_path: Path) -> None:
 
     report = run(team.options(), edit)
     assert report.outcome == "cycles_used_up"
-    assert "in verse" not in prompt(report, 1)
+    assert "in verse" not in team.prompt("one", 1)
     assert "in verse" in (report.folder / "two/turn_001/prompt.txt").read_text()
     assert team.resume().outcome == "cycles_used_up"
     assert team.turns() == []

@@ -82,7 +82,6 @@ def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeyp
         [guard] = Family.of_run(run_folder, PART).members()
         guard.suspend()
         process.kill()
-    team.plays["one"] = [say()]
-    team.write_plays()
+    team.write_plays(one=[say()])
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE

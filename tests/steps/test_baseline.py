@@ -304,8 +304,7 @@ def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("real_pytest")
 def test_run_that_fails_meanwhile_ends_the_tests_before_its_final_checks(tmp_path: Path) -> None:
     team = planned(tmp_path, {"ask": "planner"}, until=("never",))
-    team.plays["planner"] = [{"fault": {"status": 400}}]
-    team.write_plays()
+    team.write_plays(planner=[{"fault": {"status": 400}}])
     check = {"id": "clean", "check": "command", "with": {"argv": ["touch", "cleaned.txt"]}}
     with_flow(team, {"steps": [{"ask": "planner"}, {"ask": "one"}], "finally": [check]})
     report = team.run(flow="own", run_tests=True)

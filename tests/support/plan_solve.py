@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
@@ -62,9 +61,7 @@ def solve(team: TeamFolder, **inputs: object) -> RunReport:
 
 def results(team: TeamFolder) -> list[Record]:
     """What the aggregator got of each task, in order."""
-    prompt = (team.runs / "latest/aggregator/turn_001/prompt.txt").read_text()
-    told = json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
-    found: list[Record] = told["results"]
+    found: list[Record] = team.handed("aggregator")["results"]
     return found
 
 
@@ -113,5 +110,4 @@ def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
 
 def solvers(team: TeamFolder, *plays: Record) -> None:
     """What the solvers say from now on, by their tasks."""
-    team.plays["solver"] = list(plays)
-    team.write_plays()
+    team.write_plays(solver=list(plays))

@@ -224,8 +224,3 @@ class Researching:
     def text(self) -> str:
         """The report."""
         return (self.report.folder / "research.md").read_text()
-
-    def handed(self, role: str, turn: int = 1) -> Any:
-        """What the prompt of that turn hands to the role."""
-        prompt = (self.report.folder / role / f"turn_{turn:03d}" / "prompt.txt").read_text()
-        return json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]

@@ -60,13 +60,15 @@ class TeamFolder:
     def playbook(self) -> Path:
         return self.folder / "playbook.yaml"
 
-    def write_catalog(self) -> None:
-        """Write ``roles``, as they are now."""
+    def write_catalog(self, **changed: Record) -> None:
+        """Write ``roles``; what is ``changed`` replaces all keys of these roles."""
+        self.roles |= changed
         roles = [{"name": name, "prompt_text": "Do it.", "limits": LIMITS, **keys} for name, keys in self.roles.items()]
         write_text(self.folder / "roles" / "catalog.yaml", yaml.safe_dump({"version": 1, "roles": roles}))
 
-    def write_plays(self) -> None:
-        """Write ``plays``, as they are now."""
+    def write_plays(self, **changed: list[Record]) -> None:
+        """Write ``plays``; what is ``changed`` replaces those of these roles."""
+        self.plays |= changed
         self.playbook.write_text(yaml.safe_dump({"name": "test", "roles": self.plays, **self.more}))
 
     def options(self, **changes: Any) -> RunOptions:
@@ -110,6 +112,14 @@ class TeamFolder:
         """Role, number and status of every turn of the last run or resume that ended, in order."""
         session = dropwhile(lambda event: event["type"] != "run_started", self.events)  # first: ends of killed turns
         return [(each["role"], each["turn"], each["status"]) for each in session if each["type"] == "turn_ended"]
+
+    def prompt(self, role: str, turn: int = 1) -> str:
+        """What the role was asked in that turn of the latest run."""
+        return (self.runs / f"latest/{role}/turn_{turn:03d}/prompt.txt").read_text()
+
+    def handed(self, role: str, turn: int = 1) -> Any:
+        """The handoff in that prompt."""
+        return json.JSONDecoder().raw_decode(self.prompt(role, turn).split("INCOMING HANDOFF (JSON):\n")[1])[0]
 
 
 def with_traceback(report: RunReport) -> RunReport:

@@ -102,10 +102,8 @@ def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> 
     (team.folder / "reports").mkdir()
     (team.folder / "elsewhere").mkdir()
     command = {"cmd": "mv ../reports ../gone && ln -s elsewhere ../reports"}
-    team.plays["planner"] = [{"steps": [{"call": "exec_command", "arguments": command}, answer("moved")]}]
-    team.write_plays()
-    team.roles["planner"] = {"sandbox": "danger-full-access", "approval_policy": "never"}
-    team.write_catalog()
+    team.write_plays(planner=[{"steps": [{"call": "exec_command", "arguments": command}, answer("moved")]}])
+    team.write_catalog(planner={"sandbox": "danger-full-access", "approval_policy": "never"})
     done = run(team, "--junit", "reports/junit.xml", "--summary", "summary.md")
     assert done.returncode == 1
     [line] = [line for line in done.stderr.splitlines() if line.startswith("warning:")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,6 @@ from tests.support.teams import Record, TeamFolder, read, read_lines
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
-def handed(team: TeamFolder, path: str) -> Any:
-    prompt = (team.runs / "latest" / path / "prompt.txt").read_text()
-    return json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
-
-
 def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
     return [(each["tool"], each["success"], each["text"]) for each in read_lines(folder / turn / "tool_calls.jsonl")]
 
@@ -51,12 +45,12 @@ def test_planner_is_asked_until_its_plan_is_valid(tmp_path: Path) -> None:
     thinks: Record = {"steps": [call("write_todos", todos=[todo("A", "Z")]), call("validate_plan"), {"text": "Hm."}]}
     team = team_of(tmp_path, [circle, {**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
     assert solve(team).outcome == "success"
-    (problem,) = handed(team, "planner_agent/turn_002")["problems"]
+    (problem,) = team.handed("planner_agent", 2)["problems"]
     assert problem.startswith("tasks depend on each other: ")
     (rejected,) = [text for _, good, text in calls(team.runs / "latest", "planner_agent/turn_002") if not good]
     assert "A depends on Z, which is not a task" in rejected
     assert read(team.runs / "latest/planner_agent/turn_002/turn.json")["outcome"] == "unfinished"
-    assert handed(team, "solver/turn_001")["task"]["dependencies"] == []
+    assert team.handed("solver")["task"]["dependencies"] == []
     assert [each["result"] for each in results(team)] == ["a"]
 
 
@@ -110,8 +104,7 @@ def test_no_run_begins_with_a_concurrency_of_nothing(tmp_path: Path) -> None:
 
 def test_fork_from_step_reuses_plan_and_results(doubted: tuple[TeamFolder, RunReport]) -> None:
     team, earlier = doubted
-    team.plays["verifier"] = [VERIFIED]
-    team.write_plays()
+    team.write_plays(verifier=[VERIFIED])
     team.events.clear()
     changes: ForkKeywords = {"playbook": str(team.playbook)}
     report = fork(earlier.run_id, runs_dir=team.runs, start="verify", changes=changes, on_event=team.events.append)
@@ -133,10 +126,6 @@ def solver_of(team: TeamFolder, *roles: str | Path | None, **options: Any) -> Pl
     own = {"playbook": str(team.playbook), "runs_dir": team.runs, "workspace": team.workspace, "run_tests": False}
     planner, solver, aggregator, *_ = *roles, None, None, None
     return create_plan_solver(planner, solver, aggregator, **{**own, **options})
-
-
-def prompt(team: TeamFolder, role: str) -> str:
-    return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
 
 
 @pytest.mark.real
@@ -165,15 +154,14 @@ def test_roles_by_file_by_name_and_by_prompt_work_and_resume(tmp_path: Path) -> 
     (tmp_path / "roles/my_planner.yaml").write_text(
         yaml.safe_dump({"prompt_text": "Plan it well.", "tools": ["write_todos", "validate_plan", "terminate"]})
     )
-    team.plays["my_solver"] = [solved("a"), solved("b")]
-    team.write_plays()
+    team.write_plays(my_solver=[solved("a"), solved("b")])
     made = solver_of(team, "my_planner", tmp_path / "my_solver.yaml", "Put it together.", roles=tmp_path / "roles")
     came = made.run("reach it")
     assert [each["result"] for each in came.results] == ["a", "b"]
     assert [each["id"] for each in came.context["tasks"]] == ["A", "B"]
-    assert "Plan it well." in prompt(team, "my_planner")
-    assert "Solve it well." in prompt(team, "my_solver")
-    assert "Put it together." in prompt(team, "aggregator")
+    assert "Plan it well." in team.prompt("my_planner")
+    assert "Solve it well." in team.prompt("my_solver")
+    assert "Put it together." in team.prompt("aggregator")
     assert resume("latest", runs_dir=team.runs).outcome == "success"
 
 
