@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.dry_run import dry_run
-from tests.support.teams import Record, TeamFolder
+from tests.support.teams import Record, TeamFolder, with_flow
 
 ROLES: dict[str, Record] = {"planner": {}, "writer": {"behaviors": {"apply_files": True}}, "judge": {}}
 
@@ -21,9 +20,7 @@ def told(folder: Path, steps: Sequence[object], roles: dict[str, Record] = ROLES
     options = flow.pop("options", {})
     team = TeamFolder(folder, roles, {})
     for name, written in ({"own": {"steps": steps, **flow.pop("own", {})}} | flow).items():
-        path = folder / "roles" / "flows" / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(yaml.safe_dump(written))
+        with_flow(team, written, name)
     return dry_run(team.options(flow="own", **{"run_tests": True, **options}))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits.large import MOST_MEGABYTES, PYTHON, answering, command, run_alone
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -107,9 +107,7 @@ def test_commands_with_huge_deep_or_binary_output_have_results(tmp_path: Path) -
     }
     steps = [{"id": name, "check": "command", "with": {"argv": [PYTHON, "-c", code]}} for name, code in codes.items()]
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    (tmp_path / "roles/flows").mkdir()
-    flow = tmp_path / "roles/flows/mine.yaml"
-    flow.write_text(json.dumps({"name": "mine", "steps": [*steps, {"ask": "one"}]}))
+    with_flow(team, {"steps": [*steps, {"ask": "one"}]}, "mine")
     report = team.run(flow="mine")
     assert report.outcome == "success"
     results = {name: read(report.folder / f"checks/{name}.1/result.json") for name in codes}
