@@ -22,12 +22,13 @@ from codex_multi_role import RunReport, run
 from codex_multi_role.engine import journal_file
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
-from tests.support.console import DEADLINE_SECONDS, console, environment
+from tests.support.console import DEADLINE_SECONDS, completed, console, environment
 from tests.support.disks import Disk, small_disk
 from tests.support.preloaded import Preloaded
 from tests.support.processes import largest_file
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -86,8 +87,7 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 def test_wrong_flow_names_file_and_place(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
-    (tmp_path / "roles/flows").mkdir()
-    (tmp_path / "roles/flows/mine.yaml").write_text(FLOW)
+    write_files(tmp_path, {"roles/flows/mine.yaml": FLOW})
     with pytest.raises(DefinitionError, match=r'mine\.yaml:2:17: step a: ask: unknown role "tow"; did you mean "two"'):
         team.run(flow="mine")
     assert not team.runs.exists()
@@ -112,8 +112,7 @@ def test_invalid_environment_is_reported_in_one_line(
     """Examples are a missing program and an invalid folder. No files are created."""
     for name in ("file", "no-program"):
         (tmp_path / name).write_text("x")
-    (tmp_path / "typo").mkdir()
-    (tmp_path / "typo/catalog.yaml").write_text(ONE.replace("name", "naem"))
+    write_files(tmp_path, {"typo/catalog.yaml": ONE.replace("name", "naem")})
     (tmp_path / "broken.yaml").write_text("name: x\nroles: {one: [{jsno: {}}]}\n")
     before = contents(tmp_path)
     playbook = [] if "--playbook" in arguments else ["--playbook", "roman-numerals"]
@@ -283,8 +282,7 @@ def test_journal_that_cannot_grow_ends_run_and_resume_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = team_of_three(tmp_path)
-    team.plays["two"] = [say("two " * 3_000)] * 2
-    team.write_plays()
+    team.write_plays(two=[say("two " * 3_000)] * 2)
     open_file, opened = journal_file._opened, list[sqlite3.Connection]()
 
     def kept(path: Path) -> sqlite3.Connection:
@@ -398,8 +396,6 @@ def test_too_few_file_descriptors_are_named_whoever_lacks_them(tmp_path: Path, l
     """The journal, git or Codex, at its start or in a turn: each reports it in other words, or not at all."""
     command = team_of_three(tmp_path).command()
     limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(limit), *command]
-    done = subprocess.run(
-        limited, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
-    )
+    done = completed(limited, tmp_path, environment())
     assert done.returncode in (2, 3), done.stderr
     assert "raise the limit (`ulimit -n`)" in done.stderr

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.console import completed
 from tests.support.uv_like_pip import uv_like_pip
+from tests.support.workspaces import commit_all, git
 
 pytestmark = pytest.mark.extensions  # the wheel has them
 TOP = Path(__file__).parents[1]
@@ -41,15 +43,7 @@ def without_packages_of_ours(folder: Path) -> dict[str, str]:
 
 
 def run(*command: object, folder: Path, environment: dict[str, str], code: int = 0) -> str:
-    done = subprocess.run(
-        [*map(str, command)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    done = completed([*map(str, command)], folder, environment, seconds=DEADLINE_SECONDS)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -72,10 +66,6 @@ def tool(name: str) -> str:
     return found or pytest.skip(f"{name} is not installed")
 
 
-def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A git repository with no more than what the wheel needs, and the hooks."""
@@ -85,9 +75,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(TOP / name, folder)
-    git(folder, "init", "--quiet")
-    git(folder, "add", ".")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "all")
+    commit_all(folder)
     return folder
 
 
@@ -162,7 +150,7 @@ def test_pre_commit_stops_a_commit_of_an_invalid_team(source: Path, tmp_path: Pa
     team.parent.mkdir(parents=True)
     team.write_text("version: 1\nroles: [{name: one, prompt_text: Do it.}]\n")
     hooks = [{"id": each["id"]} for each in HOOKS]
-    revision = git(source, "rev-parse", "HEAD")
+    revision = git(source, "rev-parse", "HEAD").strip()
     config = {"repos": [{"repo": str(source), "rev": revision, "hooks": hooks}]}
     (project / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
     git(project, "init", "--quiet")

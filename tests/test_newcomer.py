@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import Session, at_terminal
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -97,10 +98,7 @@ def test_failed_run_says_why_and_is_resumed(project: Path) -> None:
 
 
 def test_flow_with_loop_and_review_is_written_and_run(project: Path) -> None:
-    (project / "roles" / "flows").mkdir(parents=True)
-    (project / "roles" / "catalog.yaml").write_text(WRITER)
-    (project / "roles" / "flows" / "reviewed.yaml").write_text(REVIEWED)
-    (project / "written.yaml").write_text(WRITTEN)
+    write_files(project, {"roles/catalog.yaml": WRITER, "roles/flows/reviewed.yaml": REVIEWED, "written.yaml": WRITTEN})
     assert "reviewed" in typed(project, "flows", "validate", "reviewed")
     arguments = ["--flow", "reviewed", "--goal", "g", "--playbook", "written.yaml"]
     with on_own_terminal(project, *arguments) as session:

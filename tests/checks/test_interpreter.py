@@ -27,6 +27,7 @@ from codex_multi_role.workspace.commands import no_sandbox
 from tests.support.checks import MakeContext
 from tests.support.console import console
 from tests.support.teams import TeamFolder, say, with_flow
+from tests.support.workspaces import Program, write_files
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": false}, "roots": []}\'\n'
 MEASURING = {
@@ -49,11 +50,8 @@ NO_COVERAGE = NO_PYTEST.replace("false", "true")
 
 def environment(folder: Path, program: str = "") -> Path:
     """An environment whose Python is ours, or a shell's ``program``."""
-    (folder / "bin").mkdir(parents=True)
-    (folder / "pyvenv.cfg").touch()
-    python = folder / "bin" / "python"
-    python.write_text(program or f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    python = Program(program or f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    write_files(folder, {"pyvenv.cfg": "", "bin/python": python})
     return folder
 
 
@@ -71,8 +69,7 @@ def _digest(root: Path) -> str:
 def _conda(home: Path, root: Path) -> Path:
     (root / "environment.yml").write_text("name: shop\n")
     found = environment(home / "miniconda" / "envs" / "shop")
-    (home / ".conda").mkdir()
-    (home / ".conda" / "environments.txt").write_text(f"{home}/miniconda\n{found}\n")
+    write_files(home, {".conda/environments.txt": f"{home}/miniconda\n{found}\n"})
     return found
 
 
@@ -116,9 +113,7 @@ def test_poetry_environment_is_found_by_its_settings(
 ) -> None:
     """The names and places are those of poetry 2.5; ``envs.toml`` names the version that ``poetry env use`` chose."""
     home, root = tmp_path / "home", tmp_path / "work"
-    for path, text in ((root / "pyproject.toml", project), (tmp_path / file, setting)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_files(tmp_path, {"work/pyproject.toml": project, file: setting})
     base = f"{name}-{_digest(root)}"
     environment(tmp_path / place / f"{base}-py3.12")
     chosen = environment(tmp_path / place / f"{base}-py3.10")
@@ -148,8 +143,7 @@ def test_environment_above_workspace_is_found_in_same_project(tmp_path: Path, ma
 
 
 def test_environment_in_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").touch()
-    (tmp_path / "pyproject.toml").write_text('[tool.uv.workspace]\nmembers = ["*"]\n')
+    write_files(tmp_path, {".git": "", "pyproject.toml": '[tool.uv.workspace]\nmembers = ["*"]\n'})
     environment(tmp_path / ".venv")
     (tmp_path / "mine").mkdir()
     assert find_interpreter(tmp_path / "mine", {}).source == "uv"
@@ -164,8 +158,7 @@ def test_environment_in_folder_of_another_user_is_not_used(tmp_path: Path, monke
 def test_members_of_uv_workspace_share_its_environment(tmp_path: Path, members: str, found: str) -> None:
     """``uv init`` makes each member a repository of its own if no folder above is one."""
     member = tmp_path / "packages/foo"
-    member.mkdir(parents=True)
-    (member / ".git").touch()
+    write_files(member, {".git": ""})
     (tmp_path / "pyproject.toml").write_text(f"[tool.uv.workspace]\nmembers = {members}\n")
     environment(tmp_path / ".venv")
     assert find_interpreter(member, {}).source == found

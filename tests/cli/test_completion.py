@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.main import main
-from tests.support.console import DEADLINE_SECONDS, console_process
+from tests.support.console import completed, console_process
 from tests.support.recorded_runs import make_run
+from tests.support.workspaces import write_program
 
 
 class Shell:
@@ -75,17 +75,9 @@ def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path, shell: Sh
 @pytest.mark.sample("completion")
 def test_bash_takes_the_script(tmp_path: Path) -> None:
     script = console_process("completion", "bash", folder=tmp_path).stdout
-    program = tmp_path / "codex-multi-role"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m codex_multi_role "$@"\n')
-    program.chmod(0o755)
+    write_program(tmp_path / "codex-multi-role", f'#!/bin/sh\nexec {sys.executable} -m codex_multi_role "$@"\n')
     words = "COMP_WORDS=(codex-multi-role wat); COMP_CWORD=1"
     asked = f'{words}; _codex_multi_role_completion codex-multi-role; echo "$COMPREPLY"'
-    done = subprocess.run(
-        ["bash", "-c", f"{script}\n{asked}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = completed(["bash", "-c", f"{script}\n{asked}"], tmp_path, variables)
     assert done.stdout == "watch\n", done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import console
+from tests.support.workspaces import write_files
 
 CATALOG = """\
 version: 1
@@ -160,9 +161,7 @@ def test_secret_of_a_role_is_found_by_both(tmp_path: Path) -> None:
 
 def said_by_both(folder: Path, flow: str, catalog: str = CATALOG) -> str:
     """What both commands print to standard error, which is the same; no run starts."""
-    (folder / "roles/flows").mkdir(parents=True)
-    (folder / "roles/catalog.yaml").write_text(catalog)
-    (folder / "roles/flows/own.yaml").write_text(flow)
+    write_files(folder, {"roles/catalog.yaml": catalog, "roles/flows/own.yaml": flow})
     validated = console("flows", "validate", "own", folder=folder)
     ran = console("run", "--flow", "own", "--goal", "Do it", folder=folder)
     assert (validated.returncode, ran.returncode) == (2, 2)

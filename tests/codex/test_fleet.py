@@ -9,10 +9,9 @@ import pytest
 
 from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.home import sole_start
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexStartFailed, CodexTimeout
 from codex_multi_role.host.processes import Family
-from tests.support.codex import ROLE, Harness
+from tests.support.codex import ROLE, Harness, codex_after
 from tests.support.teams import read_lines
 
 pytestmark = pytest.mark.real
@@ -36,9 +35,8 @@ def begin(fleet: Fleet, role: str, begun: list[int]) -> threading.Thread:
 
 def test_member_displaced_before_its_start_blocks_no_turn(harness: Harness) -> None:
     """A member that must make room before its process has started waits for nobody."""
-    gate, codex = harness.folder / "gate", harness.folder / "codex"
-    codex.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.05; done\nexec {find_codex(None, {})} "$@"\n')
-    codex.chmod(0o755)
+    gate = harness.folder / "gate"
+    codex = codex_after(harness.folder, f"while [ ! -e {gate} ]; do sleep 0.05; done")
     pattern = harness.member([ANSWER], codex=codex)
 
     def member(role: str) -> Member:

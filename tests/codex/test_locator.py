@@ -9,16 +9,11 @@ import pytest
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import BINARY_VARIABLE, find_codex
 from codex_multi_role.errors import CodexNotFound, CodexUnavailable
-
-
-def executable(path: Path) -> Path:
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
-    return path
+from tests.support.workspaces import write_program
 
 
 def test_flag_beats_environment_beats_bundle(tmp_path: Path) -> None:
-    flag, variable = executable(tmp_path / "one"), executable(tmp_path / "two")
+    flag, variable = (write_program(tmp_path / name, "#!/bin/sh\n") for name in ("one", "two"))
     environment = {BINARY_VARIABLE: str(variable)}
     assert find_codex(flag, environment) == flag
     assert find_codex(None, environment) == variable

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex.project_instructions import ProjectInstructions
+from tests.support.workspaces import write_files
 
 
 @pytest.fixture
 def part(tmp_path: Path) -> Path:
     """A folder two levels below the root of a project."""
     (tmp_path / "root" / ".git").mkdir(parents=True)
-    (tmp_path / "AGENTS.md").write_text("above the root")
-    (tmp_path / "root" / "AGENTS.md").write_text("root\n")
+    write_files(tmp_path, {"AGENTS.md": "above the root", "root/AGENTS.md": "root\n"})
     part = tmp_path / "root" / "a" / "b"
     part.mkdir(parents=True)
     return part
@@ -34,8 +34,7 @@ def test_documents_go_from_the_root_down_to_the_workspace(part: Path) -> None:
 
 def test_document_of_a_home_that_codex_does_not_read_comes_first(part: Path, tmp_path: Path) -> None:
     """Its size does not count towards that of the project's."""
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/AGENTS.md").write_text("the user's\n")
+    write_files(tmp_path, {"home/AGENTS.md": "the user's\n"})
     for home, shown in ((tmp_path / "home", ["the user's", "root"]), (tmp_path / "none", ["root"])):
         settings = {"project_doc_max_bytes": 4}
         message = ProjectInstructions.configured(part, settings, home).developer_message(part)
@@ -60,8 +59,7 @@ def test_settings_of_root_and_size_are_followed(part: Path) -> None:
 def test_copy_has_its_own_document_and_those_above_the_workspace(part: Path, tmp_path: Path) -> None:
     (part / "AGENTS.md").write_text("of the workspace")
     copy = tmp_path / "copy"
-    copy.mkdir()
-    (copy / "AGENTS.md").write_text("of the copy")
+    write_files(copy, {"AGENTS.md": "of the copy"})
     assert documents(part, copy) == ["root", "of the copy"]
 
 

@@ -14,6 +14,7 @@ from codex_multi_role import plugins
 from tests.docs.newcomer import give
 from tests.docs.pages import EXTENSIONS, TOP, commands
 from tests.support.examples import EXTENSION
+from tests.support.workspaces import write_files
 
 FILES: dict[str, str] = dict(
     re.findall(r"New file `([^`]+)`:\n\n```\w+\n(.*?)```", (TOP / EXTENSIONS).read_text(), re.DOTALL)
@@ -48,9 +49,7 @@ def test_example_imports_only_public_modules() -> None:
 @pytest.mark.usefixtures("scripted_codex")
 def test_exercise_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project := tmp_path / "project").mkdir()
-    for name, text in FILES.items():
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(text)
+    write_files(project, FILES)
     first, *others = commands(EXTENSIONS)
     assert first == "pip install ."
     install(project, tmp_path / "installed")

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.workspace.manifest import Manifest
-from tests.support.codex import disturbed
+from tests.support.codex import codex_after, disturbed
 from tests.support.console import console
 from tests.support.message_fates import Once
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
@@ -46,8 +45,7 @@ def test_usage_limit_parks_the_run_until_it_resets(tmp_path: Path) -> None:
     assert f"It accepts turns again at {record['resets_at']}" in report.hint
     assert [turn[:2] for turn in team.turns()] == [("one", 1), ("two", 1)]  # no retry was spent
     assert read(report.folder / "two/turn_001/turn.json")["outcome"] == "quota"
-    team.plays["two"] = [say("second")]
-    team.write_plays()
+    team.write_plays(two=[say("second")])
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert team.turns() == [("two", 2, "completed")]
     assert read(report.folder / "run.json")["resets_at"] is None
@@ -63,8 +61,7 @@ def test_resume_can_wait_for_that(tmp_path: Path) -> None:
     assert team.run().outcome == "quota"
     refused = console("resume", "--wait", folder=tmp_path)
     assert (refused.returncode, "is unknown" in refused.stderr) == (2, True)
-    team.plays["two"] = [say("second")]
-    team.write_plays()
+    team.write_plays(two=[say("second")])
     path, resets_at = (team.runs / "latest").resolve() / "run.json", datetime.now(UTC) + timedelta(seconds=1)
     path.write_text(json.dumps({**read(path), "resets_at": resets_at.isoformat()}))
     resumed = console("resume", "--wait", "--playbook", str(team.playbook), folder=tmp_path)
@@ -95,12 +92,8 @@ def test_too_large_prompt_fails_at_once_with_hint(tmp_path: Path) -> None:
 
 
 def test_process_that_does_not_start_is_started_again(tmp_path: Path) -> None:
-    broken = tmp_path / "codex"
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    mark, codex = tmp_path / "once", find_codex(None, {})
-    broken.write_text(f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; exit 7; }}\nexec {codex} "$@"\n')
-    broken.chmod(0o755)
-    report = team.run(codex_bin=broken)
+    mark, team = tmp_path / "once", TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    report = team.run(codex_bin=codex_after(tmp_path, f"[ -e {mark} ] || {{ touch {mark}; exit 7; }}"))
     assert report.outcome == "cycles_used_up", report
 
 

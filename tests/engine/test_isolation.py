@@ -18,7 +18,7 @@ from codex_multi_role.workspace.manifest import Manifest
 from tests.support.console import console
 from tests.support.teams import ECHO, WRITER, Record, TeamFolder, read, say, with_flow
 from tests.support.tests_here import tests_here
-from tests.support.workspaces import commit_all, git
+from tests.support.workspaces import commit_all, git, write_program
 
 __all__ = ["tests_here"]
 
@@ -83,10 +83,7 @@ def test_item_that_breaks_a_test_is_nowhere_green(tmp_path: Path, merge: str) ->
 
 def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = writers(tmp_path, [], [write_step()])
-    old = tmp_path / "old" / "git"
-    old.parent.mkdir()
-    old.write_text("#!/bin/sh\necho git version 2.38.1\n")
-    old.chmod(0o755)
+    old = write_program(tmp_path / "old" / "git", "#!/bin/sh\necho git version 2.38.1\n")
     monkeypatch.setenv("PATH", str(old.parent), prepend=os.pathsep)
     with pytest.raises(UsageError, match=r"git 2\.38\.1 is too old to merge copies of the workspace"):
         team.run(flow="own")
@@ -101,8 +98,7 @@ def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> Non
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
     slow = {"json": {"summary": "slow"}, "delay_seconds": 1.5}
     team = writers(tmp_path, [fails_first, slow], [write_step()])
-    team.roles["writer"] = {"prompt_flags": {"allow_write": True}}
-    team.write_catalog()
+    team.write_catalog(writer={"prompt_flags": {"allow_write": True}})
     assert team.run(flow="own").outcome == "success"
     assert (team.workspace / "shared.txt").read_text() == "as it was\nonce\n"
 

@@ -12,6 +12,7 @@ from codex_multi_role.codex.client import RoleClient
 from tests.support.codex import Harness, harness
 from tests.support.models import any_model, message
 from tests.support.teams import Record, TeamFolder, say, warnings
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -39,8 +40,7 @@ def test_effort_that_the_model_does_not_list_is_a_warning(tmp_path: Path) -> Non
 def test_unknown_model_of_openai_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another provider's models Codex knows nothing before the turn."""
     home = tmp_path / "home"
-    home.mkdir()
-    (home / "auth.json").write_text(json.dumps({"auth_mode": "apikey", "OPENAI_API_KEY": "sk-" + "a" * 40}))
+    write_files(home, {"auth.json": json.dumps({"auth_mode": "apikey", "OPENAI_API_KEY": "sk-" + "a" * 40})})
     monkeypatch.setenv("CODEX_HOME", str(home))
     team = TeamFolder(tmp_path, {"one": {}}, {})
     with any_model(lambda _: message(DONE)) as served:
@@ -90,7 +90,6 @@ def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
     nothing.
     """
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    (team.workspace / ".codex").mkdir()
-    (team.workspace / ".codex" / "config.toml").write_text("model_verbosity = 'high'\n")
+    write_files(team.workspace, {".codex/config.toml": "model_verbosity = 'high'\n"})
     assert team.run().exit_code == 1
     assert warnings(team.events) == ["one: a project's .codex settings (config, hooks, rules) have no effect in a run"]

@@ -10,6 +10,7 @@ import pytest
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.models import model_requests, texts
 from tests.support.teams import Record, TeamFolder, say
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -23,15 +24,13 @@ def project(team: TeamFolder) -> Path:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "AGENTS.md").write_text("RULES OF THE PROJECT\n")
     part = root / "part"
-    part.mkdir()
-    (part / "AGENTS.md").write_text("RULES OF THE FOLDER\n")
+    write_files(part, {"AGENTS.md": "RULES OF THE FOLDER\n"})
     (root / ".codex").mkdir()
     touch = f'developer_instructions = "FROM CONFIG"\n[mcp_servers.own]\ncommand = "touch"\nargs = ["{root}/started"]\n'
     (root / ".codex" / "config.toml").write_text(touch)
     for place, name in ((".codex", "in-codex"), (".agents", "in-agents")):
         skill = root / place / "skills" / name
-        skill.mkdir(parents=True)
-        (skill / "SKILL.md").write_text(SKILL.format(name=name))
+        write_files(skill, {"SKILL.md": SKILL.format(name=name)})
     return part
 
 
@@ -86,8 +85,7 @@ def test_agents_md_reaches_a_role_in_a_copy_of_the_workspace(tmp_path: Path) -> 
     team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
     part = project(team)
     flow = "name: copied\nsteps:\n  - id: work\n    ask: one\n    isolate: worktree\n"
-    (tmp_path / "roles" / "flows").mkdir()
-    (tmp_path / "roles" / "flows" / "copied.yaml").write_text(flow)
+    write_files(tmp_path, {"roles/flows/copied.yaml": flow})
     with model_requests() as requests:
         team.run(workspace=part, flow="copied")
     prompt = texts(requests[-1])
@@ -113,8 +111,7 @@ def test_user_agents_md_counts_with_the_users_own_home(tmp_path: Path, monkeypat
 
 def user_home(folder: Path, trusted: Path | None) -> Path:
     home = folder / "home"
-    home.mkdir()
-    (home / "AGENTS.md").write_text("RULES OF THE USER\n")
+    write_files(home, {"AGENTS.md": "RULES OF THE USER\n"})
     trust = f'[projects."{trusted}"]\ntrust_level = "trusted"\n' if trusted else ""
     (home / "config.toml").write_text(trust)
     return home

@@ -16,6 +16,7 @@ from codex_multi_role.lifecycle.team_loading import known_checks, load_team
 from tests.support.console import console
 from tests.support.paths import shipped_team
 from tests.support.teams import Record
+from tests.support.workspaces import write_files
 
 CATALOG = """\
 version: 1
@@ -69,9 +70,7 @@ RIGHT = [
 
 
 def notes(folder: Path, steps: str) -> list[str]:
-    (folder / "flows").mkdir()
-    (folder / "catalog.yaml").write_text(CATALOG)
-    (folder / "flows/own.yaml").write_text(f"steps:\n  [{steps}]\n")
+    write_files(folder, {"catalog.yaml": CATALOG, "flows/own.yaml": f"steps:\n  [{steps}]\n"})
     flows, catalog = load_team("own", folder)
     return [
         note.replace(f"{folder}/flows/own.yaml:", "") for note in notes_on(flows["own"], catalog, known_checks(flows))

@@ -13,6 +13,7 @@ from codex_multi_role.flow.step_fields import OWN_FIGURES
 from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.catalogs import message_at
 from tests.support.plugins import install
+from tests.support.workspaces import write_files
 
 CATALOG = """\
 version: 1
@@ -79,9 +80,7 @@ pytestmark = pytest.mark.extensions  # the check `coverage` has a result of many
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Load a flow whose last step has this template."""
     install(tmp_path, monkeypatch, "checks", ["verdict"], VERDICT)
-    (tmp_path / "flows").mkdir()
-    (tmp_path / "catalog.yaml").write_text(CATALOG)
-    (tmp_path / "flows/inner.yaml").write_text(INNER)
+    write_files(tmp_path, {"catalog.yaml": CATALOG, "flows/inner.yaml": INNER})
 
     def loaded(text: str) -> object:
         (tmp_path / "flows/outer.yaml").write_text(FLOW.format(text=text))

@@ -18,7 +18,7 @@ from codex_multi_role.cli.trust import VARIABLE
 from codex_multi_role.host.user_cache import user_state
 from tests.support.console import COMMANDS, Completed, console, never_tried, tried
 from tests.support.teams import WRITER, TeamFolder, say
-from tests.support.workspaces import git
+from tests.support.workspaces import commit_all, git, write_files, write_program
 
 pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
@@ -46,16 +46,10 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone with `HOSTILE` in its settings, a team like that, and its canary: it leaves ``ran`` beside the clone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     origin = tmp_path / "origin"
-    (origin / "tools").mkdir(parents=True)
-    (origin / CANARY).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    (origin / CANARY).chmod(0o755)
-    (origin / SETTINGS).write_text(yaml.safe_dump(HOSTILE))
-    for name, content in team(tmp_path / "clone" / CANARY).items():
-        (origin / name).parent.mkdir(parents=True, exist_ok=True)
-        (origin / name).write_text(content if isinstance(content, str) else json.dumps(content))
-    git(origin, "init", "--quiet")
-    git(origin, "add", ".")
-    git(origin, "commit", "--quiet", "-m", "all")
+    write_program(origin / CANARY, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    files = {SETTINGS: yaml.safe_dump(HOSTILE), **team(tmp_path / "clone" / CANARY)}
+    write_files(origin, {name: each if isinstance(each, str) else json.dumps(each) for name, each in files.items()})
+    commit_all(origin)
     git(tmp_path, "clone", "--quiet", "origin", "clone")
     return tmp_path / "clone"
 
@@ -132,8 +126,7 @@ def test_work_in_a_hostile_clone_starts_only_what_a_team_that_somebody_chose_nam
         assert not (clone.parent / "ran").exists(), words
     console("demo", "--no-open", folder=clone)
     assert not (clone.parent / "ran").exists()
-    own.plays = {"evil": [say()]}
-    own.write_plays()
+    own.write_plays(evil=[say()])
     console("run", "it", *options, folder=clone)
     assert (clone.parent / "ran").exists()
 
@@ -198,8 +191,7 @@ def test_file_outside_a_repository_may_be_anybodys(tmp_path: Path) -> None:
 
 def test_variable_and_all_trust_every_file(clone: Path) -> None:
     """The table of a pyproject.toml is one of them."""
-    (clone / "sub").mkdir()
-    (clone / "sub/pyproject.toml").write_text('[tool.codex-multi-role]\nyes = true\npython = "python"\n')
+    write_files(clone, {"sub/pyproject.toml": '[tool.codex-multi-role]\nyes = true\npython = "python"\n'})
     git(clone, "add", "sub")
     assert left_out(console("runs", folder=clone / "sub")) == ["yes", "python"]
     assert left_out(console("runs", folder=clone / "sub", variables={VARIABLE: "true"})) == []
@@ -209,8 +201,7 @@ def test_variable_and_all_trust_every_file(clone: Path) -> None:
 
 def test_user_settings_need_no_word_and_fill_in(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "config/codex-multi-role").mkdir(parents=True)
-    (tmp_path / "config/codex-multi-role/config.yaml").write_text("yes: true\nworkspace-setup: make\n")
+    write_files(tmp_path, {"config/codex-multi-role/config.yaml": "yes: true\nworkspace-setup: make\n"})
     shown = json.loads(console("config", "show", "--json", folder=clone).stdout)
     assert (shown["yes"]["value"], shown["workspace-setup"]["value"], shown["python"]["value"]) == (True, "make", None)
 

@@ -23,7 +23,7 @@ from codex_multi_role.workspace.git_settings import FOLDER, LINKED
 from codex_multi_role.workspace.repository import Repository, ignored_folders
 from codex_multi_role.workspace.run_worktree import add_run_worktree
 from tests.support.histories import Files, History
-from tests.support.workspaces import git
+from tests.support.workspaces import Program, git, write_files, write_program
 
 pytestmark = pytest.mark.real
 
@@ -69,10 +69,7 @@ def repository(folder: Path, attributes: str = "") -> History:
 
 
 def hooks(folder: Path, text: str) -> Path:
-    folder.mkdir(exist_ok=True, parents=True)
-    for name in EVENTS:
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
+    write_files(folder, dict.fromkeys(EVENTS, Program(f"#!/bin/sh\n{text}\n")))
     return folder
 
 
@@ -172,8 +169,7 @@ def test_program_of_the_users_filter_in_the_workspace_is_refused(
 ) -> None:
     history = repository(tmp_path, "*.txt filter=mine\n")
     evil, ran = program(tmp_path)
-    (history.workspace / "tool.sh").write_text(f"#!/bin/sh\n{evil}\n")
-    (history.workspace / "tool.sh").chmod(0o755)
+    write_program(history.workspace / "tool.sh", f"#!/bin/sh\n{evil}\n")
     of_the_user(tmp_path, monkeypatch, f'[filter "mine"]\nclean = {history.workspace}/tool.sh %f\n')
     with pytest.raises(UsageError, match=rf"roles can write {history.workspace}/tool.sh"):
         exported(history, "made")

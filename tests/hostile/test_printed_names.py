@@ -23,9 +23,9 @@ from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunOptions, RunReport
 from tests.support.browser import Report
 from tests.support.console import Completed, console, offered_commands
-from tests.support.histories import AT, History, write
+from tests.support.histories import AT, History
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
-from tests.support.workspaces import git
+from tests.support.workspaces import git, write_files
 
 JOB = {"CI_JOB_URL": "https://ci.example/job"}
 ROOT = Path("/")
@@ -88,16 +88,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
         "catalog_file": "catalog.yaml",
     }
     kept = {"version": 1, "roles": [{"name": "one", "prompt_text": f"{HOSTILE} before", "model": HOSTILE}]}
-    write(history.run.catalog_path, {"catalog.yaml": json.dumps(kept)})
+    write_files(history.run.catalog_path, {"catalog.yaml": json.dumps(kept)})
     history.run.write_record(record | {"roles_source": str(path / "strange"), "orchestrator_pid": 0})
     turn = TurnFolder.of(history.run, "writer", 1).path
     (turn / "prompt.txt").write_text(HOSTILE)
-    (turn / "assistant_text.txt").write_text(HOSTILE)
-    (turn / "handoff.json").write_text(json.dumps({HOSTILE: [HOSTILE, "\ud83d"]}))
+    write_files(turn, {"assistant_text.txt": HOSTILE, "handoff.json": json.dumps({HOSTILE: [HOSTILE, "\ud83d"]})})
     (turn / "turn.json").write_text(json.dumps({"status": HOSTILE, "reason": HOSTILE, "unit": HOSTILE}))
     (tests := history.run.path / "tests/001").mkdir(parents=True)
     (tests / "result.json").write_text(json.dumps({"status": HOSTILE, "reason": HOSTILE, "output_tail": HOSTILE}))
-    write(path / "other", {"start.txt": "1\n"})
+    write_files(path / "other", {"start.txt": "1\n"})
     return Folder(path, history.run.path)
 
 
@@ -175,15 +174,14 @@ TEXTS = {"show result", "pr", "dry run"}
 
 @pytest.fixture(scope="module")
 def surroundings(folder: Folder) -> Folder:
-    write(folder.path / "conflicting", dict.fromkeys(NAMES, "mine\n"))
-    (folder.path / "recordings").mkdir()
-    (folder.path / "recordings" / f"{NAMES[0]}.ndjson").write_text(HOSTILE)
+    write_files(folder.path / "conflicting", dict.fromkeys(NAMES, "mine\n"))
+    write_files(folder.path, {f"recordings/{NAMES[0]}.ndjson": HOSTILE})
     (folder.path / "goals.jsonl").write_text(
         json.dumps({"id": "x", HOSTILE: 1}) + "\n" + json.dumps({"id": HOSTILE, "goal": HOSTILE})
     )
     flow = {"name": "own", "description": HOSTILE, "steps": [{"id": "ask", "ask": "one", "prompt": HOSTILE}]}
     roles = [{"name": "one", "prompt_text": HOSTILE, "model": HOSTILE}]
-    write(folder.path / "strange", {
+    write_files(folder.path / "strange", {
         "catalog.yaml": json.dumps({"version": 1, "roles": roles}),
         "flows/own.yaml": json.dumps(flow),
         f"flows/{NAMES[0]}.yaml": HOSTILE,
@@ -313,7 +311,7 @@ def test_pages_of_the_server_show_no_control_characters(surroundings: Folder, pa
 
     question = Question("ask.1", HOSTILE, HOSTILE, AT, None, None)
     Questions(surroundings.run).ask(question)
-    write(surroundings.run, {f"strange/{name}": "" for name in NAMES if "\udce9" not in name})
+    write_files(surroundings.run, {f"strange/{name}": "" for name in NAMES if "\udce9" not in name})
     answer = client(surroundings.path / "runs").get(PAGES[page])
     assert answer.status_code in (200, 303, 404)
     _assert_readable(answer.text)

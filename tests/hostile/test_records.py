@@ -22,7 +22,7 @@ from codex_multi_role.run_options import RunOptions, all_options
 from tests.support.console import COMMANDS, Completed, console, never_tried, tried
 from tests.support.serving import client
 from tests.support.teams import WRITER, TeamFolder, say
-from tests.support.workspaces import git
+from tests.support.workspaces import git, write_files, write_program
 
 pytestmark = [pytest.mark.extensions, pytest.mark.real]
 FILE = {**say("it"), "json": {"summary": "it", "files": [{"path": "a.txt", "content": "made\n"}]}}
@@ -37,8 +37,7 @@ class Elsewhere:
         self.folder, self.team = folder, team
         self.ran = folder / "ran"
         self.program = folder / "evil"
-        self.program.write_text(f"#!/bin/sh\ntouch {self.ran}\n")
-        self.program.chmod(0o755)
+        write_program(self.program, f"#!/bin/sh\ntouch {self.ran}\n")
         (self.run,) = (RunFolder(path.parent) for path in team.runs.glob("2*/run.json"))
         self.values: dict[str, Any] = {
             "codex_bin": str(self.program),
@@ -81,8 +80,7 @@ class Elsewhere:
                 config.write(f"{where}\n\t{name} = {hooks if name == 'hooksPath' else self.program}\n")
             config.write('[extensions]\n\tpartialClone = evil\n[remote "evil"]\n\tpromisor = true\n')
             config.write(f"\turl = ext::{self.program}\n[protocol]\n\tallow = always\n")
-        (self.run.snapshots_path / "info").mkdir(exist_ok=True)
-        (self.run.snapshots_path / "info/attributes").write_text("* filter=evil diff=evil\n")
+        write_files(self.run.snapshots_path, {"info/attributes": "* filter=evil diff=evil\n"})
 
     def call(self, verb: str, *words: str) -> Completed:
         return console(verb, self.run.run_id, *words, "--runs-dir", str(self.team.runs), folder=self.folder)

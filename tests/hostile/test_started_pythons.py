@@ -19,6 +19,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.host import own_python, programs
 from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
 from tests.support.console import environment
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -91,9 +92,7 @@ def work(tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     texts = {name: f"open({str(marker)!r}, 'w')\nraise SystemExit('executed')\n" for name in FILES.values()}
     texts |= {name: text.format(marker=str(marker), folder=folder) for name, text in OTHER_FILES.values()}
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    write_files(folder, texts)
     (tmp_path / "work-link").symlink_to(folder)
     monkeypatch.setattr(programs, "_excluded", {folder})
     monkeypatch.chdir(folder)

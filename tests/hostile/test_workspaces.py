@@ -17,7 +17,7 @@ import yaml
 from tests.support.console import environment
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import EDITOR
-from tests.support.workspaces import git
+from tests.support.workspaces import Program, commit_all, git, write_files, write_program
 
 PYTHON = "open({mark!r}, 'w').close()\n"
 SHELL = "#!/bin/sh\ntouch {mark}\n"
@@ -142,19 +142,11 @@ def test_nothing_of_a_workspace_runs_outside_the_sandbox(tmp_path: Path) -> None
 
 def fill(workspace: Path, marks: Path) -> None:
     """Write all of the files, in a repository with the settings and hooks."""
-    git(workspace, "init", "-q")
-    for name, (path, text) in FILES.items():
-        file = workspace / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.format(mark=str(marks / name)))
-        file.chmod(0o755)
-    for path, text in OTHERS.items():
-        (workspace / path).write_text(text)
-    git(workspace, "add", "-A")
-    git(workspace, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "first")
+    write_files(workspace, {path: Program(text.format(mark=marks / name)) for name, (path, text) in FILES.items()})
+    write_files(workspace, OTHERS)
+    commit_all(workspace)
     for name in HOOKS:
-        (workspace / ".git/hooks" / name).write_text(SHELL.format(mark=marks / f"hook-{name}"))
-        (workspace / ".git/hooks" / name).chmod(0o755)
+        write_program(workspace / ".git/hooks" / name, SHELL.format(mark=marks / f"hook-{name}"))
     for name, key in SETTINGS.items():
         git(workspace, "config", key, f"touch {marks / name}")
     for name in ALIASES:

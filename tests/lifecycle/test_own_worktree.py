@@ -24,7 +24,7 @@ from tests.support.console import console
 from tests.support.forks import forked
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
 from tests.support.tools import EDITOR, command
-from tests.support.workspaces import commit_all, contents, everything, git
+from tests.support.workspaces import commit_all, contents, everything, git, write_files, write_program
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -35,11 +35,9 @@ def _team(folder: Path, plays: list[dict[str, Any]] | None = None) -> TeamFolder
     """One writer, in a repository with a file that is not committed."""
     files = [{"path": "new.txt", "content": "new\n"}, {"path": "a.txt", "content": "b\n"}]
     team = TeamFolder(folder, {"one": WRITER}, {"one": plays or [say(files=files)]})
-    (team.workspace / "a.txt").write_text("a\n")
-    (team.workspace / ".gitignore").write_text(".env\n.venv\n")
+    write_files(team.workspace, {"a.txt": "a\n", ".gitignore": ".env\n.venv\n"})
     commit_all(team.workspace)
-    (team.workspace / "dirty.txt").write_text("dirty\n")
-    (team.workspace / ".env").write_text("KEY=1\n")
+    write_files(team.workspace, {"dirty.txt": "dirty\n", ".env": "KEY=1\n"})
     return team
 
 
@@ -73,10 +71,8 @@ def test_python_that_imports_the_users_tree_is_a_warning(tmp_path: Path) -> None
     """As an editable install does; not if a setup can make another environment."""
     team = _team(tmp_path)
     python = team.workspace / ".venv/bin/python"
-    python.parent.mkdir(parents=True)
-    (team.workspace / ".venv/pyvenv.cfg").touch()
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={team.workspace} exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    write_files(python.parents[1], {"pyvenv.cfg": ""})
+    write_program(python, f'#!/bin/sh\nPYTHONPATH={team.workspace} exec {sys.executable} "$@"\n')
     definitions = load_definitions(team.options(worktree=True, run_tests=True))
     [told] = [each for each in differences(definitions, RunFolder(team.runs / "r1")) if "uncommitted" not in each]
     assert told.startswith(f"the Python of the tests ({python}) imports code from {team.workspace} and not from")
@@ -218,10 +214,8 @@ def test_commands_write_to_the_worktree_only(tmp_path: Path) -> None:
     )
     team = _team(tmp_path, [])
     typed = script.format(team.workspace)
-    team.roles = {"one": EDITOR}
-    team.plays = {"one": [{"steps": [command(typed), say()]}]}
-    team.write_catalog()
-    team.write_plays()
+    team.write_catalog(one=EDITOR)
+    team.write_plays(one=[{"steps": [command(typed), say()]}])
     before = everything(team.workspace / ".git")
     check = {"id": "write", "check": "command", "with": {"argv": ["sh", "-c", typed]}}
     report = with_flow(team, {"steps": [{"ask": "one"}, check]}).run(flow="own", worktree=True)

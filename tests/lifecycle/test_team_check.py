@@ -7,6 +7,7 @@ import pytest
 from tests.support.catalogs import CATALOG, write_team
 from tests.support.console import console
 from tests.support.teams import TeamFolder, say, warnings, with_flow
+from tests.support.workspaces import write_files
 
 MISTAKES = {
     "catalog.yaml": CATALOG.replace("model_env", "modle_env")
@@ -18,15 +19,9 @@ MISTAKES = {
 }
 
 
-def _write(project: Path, mistakes: dict[str, str]) -> None:
-    for name, text in mistakes.items():
-        (project / "team" / name).parent.mkdir(exist_ok=True)
-        (project / "team" / name).write_text(text)
-
-
 def test_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     project = write_team(tmp_path)
-    _write(project, MISTAKES)
+    write_files(project / "team", MISTAKES)
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert done.returncode == 2
     assert [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error")] == [
@@ -48,7 +43,7 @@ steps:
   - {ask: thinkr, prompt: "{{ gaol }} {{ vars.x }}", next: [{when: "steps.doer.a ?", to: doar}]}
   - {ask: doer, limits: {visits: 2}, set: {x: 1}}
 """
-    _write(project, {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
+    write_files(project / "team", {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert [line.partition("flows/")[2] for line in done.stderr.splitlines() if line.startswith("error")] == [
         'own.yaml:2:6: step thinkr: ask: unknown role "thinkr"; did you mean "thinker"?',
@@ -64,7 +59,9 @@ steps:
 def test_mistake_in_a_called_flow_is_printed_once(tmp_path: Path) -> None:
     project = write_team(tmp_path)
     caller = "steps: [{call: below}]\n"
-    _write(project, {f"flows/{name}.yaml": caller for name in ("one", "two")} | {"flows/below.yaml": "steps: 3\n"})
+    write_files(
+        project / "team", {f"flows/{name}.yaml": caller for name in ("one", "two")} | {"flows/below.yaml": "steps: 3\n"}
+    )
     for command in ("flows validate one two", "roles validate"):
         done = console(*command.split(), "--roles", "team", folder=project)
         assert done.returncode == 2
@@ -81,16 +78,16 @@ def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
     assert (named.returncode, named.stderr.splitlines()[0]) == (0, f"warning: {problem}")
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert (done.returncode, done.stderr) == (0, f"warning: {problem}\n")
-    _write(project, {"flows/own.yaml": "steps: [{ask: thinker}]\n"})
+    write_files(project / "team", {"flows/own.yaml": "steps: [{ask: thinker}]\n"})
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"note: {problem}\n"
-    _write(project, {"flows/cycles.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
+    write_files(project / "team", {"flows/cycles.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
     (project / "team/flows/cycles.yaml").unlink()
     (project / "codex-multi-role.yaml").write_text("flow: cycles\n")
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
     (project / "codex-multi-role.yaml").write_text("flow: own\n")
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
-    _write(project, {"flows/own.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
+    write_files(project / "team", {"flows/own.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
     own = console("flows", "validate", "own", "--roles", "team", folder=project)
     assert "no role can finish: the flow own reaches" in own.stderr
     finishing = CATALOG.replace("prompt_text: Think.", "prompt_text: Think.\n    behaviors: {can_finish: true}")
@@ -100,7 +97,7 @@ def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
 
 def test_run_reports_mistakes_of_catalog_and_flow_at_once(tmp_path: Path) -> None:
     project = write_team(tmp_path)
-    _write(project, {name: MISTAKES[name] for name in ("catalog.yaml", "extra.yaml", "flows/own.yaml")})
+    write_files(project / "team", {name: MISTAKES[name] for name in ("catalog.yaml", "extra.yaml", "flows/own.yaml")})
     done = console("run", "--flow", "own", "--goal", "g", "--roles", "team", folder=project)
     assert done.returncode == 2
     files = [line.split(":")[1].strip() for line in done.stderr.splitlines() if line.startswith("error")]
@@ -116,13 +113,15 @@ UNSENT = (
 def test_instructions_that_no_step_sends_are_a_warning(tmp_path: Path) -> None:
     """Each command that loads the team prints it once, also if other flows call the one that replaces them."""
     project = write_team(tmp_path)
-    _write(project, {"flows/own.yaml": f"steps: [{REPLACED}]\n", "flows/outer.yaml": "steps: [{call: own}]\n"})
+    write_files(
+        project / "team", {"flows/own.yaml": f"steps: [{REPLACED}]\n", "flows/outer.yaml": "steps: [{call: own}]\n"}
+    )
     ways = ["roles validate", "roles show thinker", "flows validate own outer"]
     for way in [*ways, "run --flow outer --goal g --playbook auto --dry-run"]:
         done = console(*way.split(), "--roles", "team", folder=project)
         assert (done.returncode, done.stderr.count(f"warning: team/{UNSENT}")) == (0, 1), done.stderr
     assert UNSENT not in console("roles", "show", "doer", "--roles", "team", folder=project).stderr
-    _write(project, {"flows/own.yaml": f"steps: [{REPLACED}, {{id: too, ask: thinker}}]\n"})
+    write_files(project / "team", {"flows/own.yaml": f"steps: [{REPLACED}, {{id: too, ask: thinker}}]\n"})
     for way in ways:
         assert UNSENT not in console(*way.split(), "--roles", "team", folder=project).stderr
 

@@ -16,7 +16,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace.manifest import Manifest, all_places
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, say, with_flow
-from tests.support.workspaces import collectable, commit_all, git
+from tests.support.workspaces import collectable, commit_all, git, write_files
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -54,8 +54,7 @@ def _project(folder: Path) -> TeamFolder:
     """A project with a test, in a repository, whose runs are in it."""
     plays = [say(files=[{"path": f"note{number}.txt", "content": "x\n"}]) for number in range(2)]
     team = TeamFolder(folder, {"one": WRITER}, {"one": plays})
-    (team.workspace / "test_it.py").write_text(TEST)
-    (team.workspace / "calc.py").write_text("ONE: int = 1\n")
+    write_files(team.workspace, {"test_it.py": TEST, "calc.py": "ONE: int = 1\n"})
     commit_all(team.workspace)
     return team
 

@@ -10,6 +10,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.catalogs import message_at
 from tests.support.teams import Record, TeamFolder, with_flow
+from tests.support.workspaces import write_files
 
 CATALOG = """\
 version: 1
@@ -95,17 +96,12 @@ WRONG = [
 
 
 def load(folder: Path, step: str) -> None:
-    (folder / "flows").mkdir(exist_ok=True)
-    (folder / "catalog.yaml").write_text(CATALOG)
-    (folder / "flows/inner.yaml").write_text(INNER)
-    (folder / "flows/outer.yaml").write_text(FLOW % step)
+    write_files(folder, {"catalog.yaml": CATALOG, "flows/inner.yaml": INNER, "flows/outer.yaml": FLOW % step})
     load_team("outer", folder)
 
 
 def role_mistake(folder: Path, catalog: str, file: str) -> str:
-    (folder / "flows").mkdir()
-    (folder / "flows/one.yaml").write_text("steps: [{ask: dev}]")
-    (folder / "catalog.yaml").write_text(catalog)
+    write_files(folder, {"flows/one.yaml": "steps: [{ask: dev}]", "catalog.yaml": catalog})
     with pytest.raises(DefinitionError) as caught:
         load_team("one", folder)
     return message_at(folder / file, caught.value)

@@ -7,13 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from codex_multi_role.workspace import Snapshots, Workspace
 from tests.limits.large import MOST_MEGABYTES, command, run_alone
-from tests.support.disks import PERSON
 from tests.support.memory import most_allocated
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all, write_files
 
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000
@@ -40,13 +39,9 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
     """Ten thousand files are copied and protected, and one turn adds as many."""
     turns = [{"steps": [command(code), say()]} for code in (MEDDLE, MAKE_MANY)]
     team = TeamFolder(tmp_path, {"writer": {**WRITER, "protect": ["d*/**"]}}, {"writer": turns})
-    for number in range(MANY):
-        path = team.workspace / f"d{number // 100}" / f"{number}.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"file {number}\n")
-    (tmp_path / "roles/flows").mkdir()
+    write_files(team.workspace, {f"d{number // 100}/{number}.txt": f"file {number}\n" for number in range(MANY)})
     steps = [{"id": "copied", "ask": "writer", "isolate": "worktree"}, {"id": "here", "ask": "writer"}]
-    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": steps}))
+    with_flow(team, {"steps": steps}, "mine")
     code, most, events = run_alone(team, "--flow", "mine")
     assert code == 0, events[-1]
     assert most < MOST_MEGABYTES
@@ -68,8 +63,7 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
 def test_large_file_is_never_read_as_a_whole(tmp_path: Path) -> None:
     """Neither to watch it, nor for the patch that takes its change back."""
     root, content = tmp_path / "workspace", os.urandom(3_000_000)
-    root.mkdir()
-    (root / "huge.bin").write_bytes(content)
+    write_files(root, {"huge.bin": content})
     assert most_allocated(_delete_with_patch, root / "huge.bin", tmp_path) < len(content) / 10
     take_back(tmp_path / "changes.patch", root)
     assert (root / "huge.bin").read_bytes() == content
@@ -92,14 +86,13 @@ def test_huge_tracked_file_is_merged_back_in_little_memory(tmp_path: Path) -> No
     with huge.open("wb") as file:
         file.truncate(HUGE)
     commit_all(team.workspace)
-    (tmp_path / "roles/flows").mkdir()
     step = {
         "id": "copied",
         "ask": "writer",
         "isolate": "worktree",
         "for_each": {"items": ["huge", "small"], "concurrency": 2},
     }
-    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    with_flow(team, {"steps": [step]}, "mine")
     code, most, events = run_alone(team, "--flow", "mine")
     assert code == 0, events[-1]
     assert most < MOST_MEGABYTES
@@ -114,17 +107,10 @@ def megabytes_on_disk(folder: Path) -> float:
     return sum(path.lstat().st_blocks for path in folder.rglob("*")) * 512 / 1_000_000
 
 
-def commit_all(workspace: Path) -> None:
-    for arguments in (["init", "--quiet"], ["add", "--all"], [*PERSON, "commit", "--quiet", "--message=begin"]):
-        subprocess.run(["git", *arguments], cwd=workspace, check=True)
-
-
 @pytest.mark.real
 def test_files_whose_names_are_not_text_are_reported_and_not_merged(tmp_path: Path) -> None:
     team = team_that(tmp_path, STRANGE)
-    (tmp_path / "roles/flows").mkdir()
-    step = {"ask": "writer", "isolate": "worktree"}
-    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    with_flow(team, {"steps": [{"ask": "writer", "isolate": "worktree"}]}, "mine")
     report = team.run(flow="mine")
     assert report.outcome == "merge_conflicts"
     changed = read(report.folder / "writer/turn_001/turn.json")["recorded"]["changed_paths"]

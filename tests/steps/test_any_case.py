@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.console import environment
+from tests.support.console import completed, environment
 from tests.support.disks import PERSON, Disk, folding_disk, git_in
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -46,9 +47,7 @@ def run_there(team: TeamFolder, disk: Disk, *arguments: str) -> list[Record]:
     """A run by a process that sees the file system; returns its events."""
     given = ["--goal", "x", "--roles", str(team.folder / "roles"), "--playbook", str(team.playbook), "--cycles", "1"]
     command = [sys.executable, "-m", "codex_multi_role", "run", *given, "--no-run-tests", "--json", *arguments]
-    done = subprocess.run(
-        disk.inside(*command), env=environment(), capture_output=True, text=True, timeout=120, check=False
-    )
+    done = completed(disk.inside(*command), team.folder, environment())
     assert done.returncode in (0, 1), done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -109,9 +108,7 @@ def test_names_that_differ_by_case_in_copy_merge_safely(tmp_path: Path, folding:
         tmp_path, {"writer": {**WRITER, "protect": ["tests/**"]}}, {"writer": [{"steps": [shell, say()]}]}
     )
     workspace = folding.folder
-    for name in ("tests/test_it.py", "src/b.py"):
-        (workspace / name).parent.mkdir()
-        (workspace / name).write_text(name)
+    write_files(workspace, {name: name for name in ("tests/test_it.py", "src/b.py")})
     commit_all(workspace, folding)
     config = (workspace / ".git/config").read_text()
     with_flow(team, {"steps": [{"ask": "writer", "isolate": "worktree", "allow": ["failed"]}]})

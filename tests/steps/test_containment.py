@@ -22,14 +22,14 @@ from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.removal import collect
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import EDITOR, command
+from tests.support.workspaces import Program, commit_all, write_files
 
 pytestmark = pytest.mark.real
 
 
 def team(folder: Path, steps: list[Record], files: list[Record], **role: Any) -> TeamFolder:
     made = TeamFolder(folder, {"writer": {**EDITOR, **role}}, {"writer": [{"steps": [*steps, say(files=files)]}]})
-    (folder / "outside").mkdir()
-    (folder / "outside/precious.txt").write_text("precious")
+    write_files(folder, {"outside/precious.txt": "precious"})
     return made
 
 
@@ -134,10 +134,8 @@ def test_project_codex_config_is_neither_writable_nor_used(tmp_path: Path) -> No
     report = made.run()
     assert reasons(report.folder) == ["unsafe path"] * 2
     assert sorted(path.name for path in made.workspace.iterdir()) == [".git"]
-    (made.workspace / ".codex").mkdir()
-    (made.workspace / ".codex/config.toml").write_text(server)
-    made.plays["writer"] = [say()] * 3
-    made.write_plays()
+    write_files(made.workspace, {".codex/config.toml": server})
+    made.write_plays(writer=[say()] * 3)
     steps_ = [{"id": "here", "ask": "writer"}, {"id": "apart", "ask": "writer", "isolate": "worktree"}]
     report = with_flow(made, {"steps": steps_}).run(flow="own")
     assert report.outcome == "success"
@@ -158,8 +156,7 @@ def test_program_put_on_path_by_role_runs_only_in_its_commands(tmp_path: Path, m
     assert made.run().outcome == "cycles_used_up"
     assert (programs / "git").exists()
     isolated = {"steps": [{"id": "apart", "ask": "writer", "isolate": "worktree"}, {"id": "here", "ask": "writer"}]}
-    made.plays["writer"] = [say(), made.plays["writer"][1]]
-    made.write_plays()
+    made.write_plays(writer=[say(), made.plays["writer"][1]])
     report = with_flow(made, isolated).run(flow="own")
     assert report.outcome == "success"
     assert not ran.exists()
@@ -259,14 +256,9 @@ def repository_that_runs(root: Path, program: str) -> None:
     A filter runs it for our git only: Codex asks for the status by itself, which needs the user's filters.
     """
     hooks = root.parent / "hooks"
-    hooks.mkdir()
-    for name in ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit"):
-        (hooks / name).write_text(f"#!/bin/sh\n{program}\n")
-        (hooks / name).chmod(0o755)
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
-    person = ("-c", "user.name=t", "-c", "user.email=t@t")
-    subprocess.run(["git", *person, "commit", "-qm", "first"], cwd=root, check=True)
+    events = ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit")
+    write_files(hooks, dict.fromkeys(events, Program(f"#!/bin/sh\n{program}\n")))
+    commit_all(root)
     drivers = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
     named = [f"{kind}.evil.{name}" for kind, names in drivers.items() for name in names]
     others = ("core.sshCommand", "core.pager", "core.editor", "core.askPass", "diff.external", "gpg.program")

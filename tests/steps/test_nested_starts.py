@@ -12,6 +12,7 @@ from tests.support.processes import wait_for
 from tests.support.steering import CATALOG, EVIL, SETTINGS, reasons, state, submitted, team
 from tests.support.teams import TeamFolder, say
 from tests.support.tools import shell
+from tests.support.workspaces import write_files
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -26,9 +27,7 @@ PLANT = (
 def test_existing_catalog_and_settings_are_read_only(tmp_path: Path) -> None:
     tries = f"echo x > {SUB_SETTINGS}; echo x > {SUB_CATALOG}; echo x > a/sub/roles/role.yaml; mv a b; touch a/sub/f"
     made = team(tmp_path, {"steps": [*shell(tries)["steps"][:1], submitted("a/sub/roles/new.md")]}, kind=TeamFolder)
-    for path in (SUB_SETTINGS, SUB_CATALOG, "a/sub/roles/role.yaml"):
-        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (made.workspace / path).write_text("mine\n")
+    write_files(made.workspace, dict.fromkeys((SUB_SETTINGS, SUB_CATALOG, "a/sub/roles/role.yaml"), "mine\n"))
     before = state(made.workspace)
     report = made.run()
     assert state(made.workspace) == {**before, "a/sub/f": b""}
@@ -47,7 +46,6 @@ def test_files_left_by_a_killed_run_are_removed(tmp_path: Path) -> None:
     Family.of_run((made.runs / "latest").resolve(), PART).kill()
     process.kill()
     process.communicate(timeout=20)
-    made.plays["writer"] = [say()]
-    made.write_plays()
+    made.write_plays(writer=[say()])
     assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
     assert set(state(made.workspace)) == {".gitignore", "a/sub/roles/x/main.yml", f"own/{CATALOG}"}

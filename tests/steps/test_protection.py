@@ -13,6 +13,7 @@ import pytest
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tests_here import real_pytest, tests_here
 from tests.support.tools import shell
+from tests.support.workspaces import write_files
 
 __all__ = ["real_pytest", "tests_here"]
 
@@ -27,8 +28,7 @@ GREEN = "def test_it():\n    pass\n"
 def team(folder: Path, writer: list[Record], *, flow: Record | None = None, **role: object) -> TeamFolder:
     roles = {"writer": {**WRITER, **role}, "reader": FINISHER}
     team = TeamFolder(folder, roles, {"writer": writer, "reader": [say(status="DONE")] * 5})
-    (team.workspace / "tests").mkdir()
-    (team.workspace / "tests/test_it.py").write_text(RED)
+    write_files(team.workspace, {"tests/test_it.py": RED})
     return with_flow(team, flow) if flow else team
 
 
@@ -97,14 +97,12 @@ def test_protected_change_between_sessions_is_undone(tmp_path: Path) -> None:
     plays = [say(files=[{"path": "program.py", "content": "value = 0\n"}])]
     flow = {"steps": [{"id": "go", "ask": "*"}, {"id": "again", "ask": "reader"}], "protect": ["tests/**"]}
     made = team(tmp_path, plays, flow=flow)
-    made.plays["reader"] = [{"fault": {"status": 400}}, say(status="CONTINUE"), say(status="CONTINUE")]
-    made.write_plays()
+    made.write_plays(reader=[{"fault": {"status": 400}}, say(status="CONTINUE"), say(status="CONTINUE")])
     flow["steps"].append({"id": "look", "check": "tests"})  # type: ignore[attr-defined]
     with_flow(made, flow)
     assert made.run(flow="own", run_tests=True).exit_code == 3
     (made.workspace / "tests/test_it.py").write_text(GREEN)
-    made.plays["reader"] = [say(status="CONTINUE"), say(status="CONTINUE")]
-    made.write_plays()
+    made.write_plays(reader=[say(status="CONTINUE"), say(status="CONTINUE")])
     report = made.resume(playbook=str(made.playbook))
     result = read(report.folder / "tests/002/result.json")
     assert result["protected_restored"] == ["tests/test_it.py"]
@@ -116,8 +114,7 @@ def test_protected_change_between_sessions_is_undone(tmp_path: Path) -> None:
 def test_copy_of_the_workspace_is_protected_before_it_is_merged(tmp_path: Path) -> None:
     steps = [{"id": "go", "ask": "writer", "isolate": "worktree"}]
     made = team(tmp_path, [CHEAT], flow={"steps": steps, "protect": ["tests/**", "local.env"]})
-    (made.workspace / ".gitignore").write_text("*.env\n")
-    (made.workspace / "local.env").write_text("mine\n")
+    write_files(made.workspace, {".gitignore": "*.env\n", "local.env": "mine\n"})
     subprocess.run(["git", "init", "-q"], cwd=made.workspace, check=True)
     report = made.run(flow="own", run_tests=True)
     assert made.of_type("copy_merged")[0]["paths"] == ["made.txt"], report

@@ -16,6 +16,7 @@ from tests.support.processes import wait_for
 from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons, state, submitted, team
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import command, shell
+from tests.support.workspaces import Link, write_files
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -54,9 +55,7 @@ def test_command_cannot_change_or_move_steering_files(tmp_path: Path, monkeypatc
     tries = [f"echo 'yes: true' >> {path}" for path in paths]
     tries += ["mv roles r2", "rm -r roles", "ln -sf /dev/null roles/catalog.yaml", f"mv {SETTINGS} gone", "true"]
     made = team(tmp_path, shell("; ".join(tries)))
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write_files(tmp_path, files)
     before = state(tmp_path)
     monkeypatch.chdir(tmp_path / "sub")
     made.run()
@@ -100,16 +99,10 @@ def test_no_place_that_next_run_reads_is_written(tmp_path: Path, by_command: boo
     every = (*PLACES, *OF_OTHER_TOOLS)
     script = "; ".join(f"mkdir -p $(dirname {path}); echo '{EVIL}' > {path}" for path in every)
     made = team(tmp_path, shell(f"{script}; true") if by_command else submitted(*every), kind=TeamFolder)
-    for path in ("src/plugin/roles/analyst.yaml", "conf/mine.yaml", "a/links/roles/mine.yaml", "around/mine.yaml"):
-        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (made.workspace / path).write_text("mine\n")
-    for path, target in {
-        "linked/roles": "../conf",
-        "around/roles": "..",
-        "a/links/roles/lint.yaml": "../../../later/lint.yaml",
-    }.items():
-        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (made.workspace / path).symlink_to(target)
+    mine = ("src/plugin/roles/analyst.yaml", "conf/mine.yaml", "a/links/roles/mine.yaml", "around/mine.yaml")
+    write_files(made.workspace, dict.fromkeys(mine, "mine\n"))
+    links = {"linked/roles": "../conf", "around/roles": "..", "a/links/roles/lint.yaml": "../../../later/lint.yaml"}
+    write_files(made.workspace, {path: Link(target) for path, target in links.items()})
     before = state(made.workspace)
     report = made.run()
     if not by_command:
@@ -144,9 +137,7 @@ def test_what_would_steer_the_next_run_is_removed_after_the_turn(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "workspace/mine"))
     made = team(tmp_path, *map(shell, CREATED), kind=TeamFolder)
     files = {"roles/x/tasks.yml": "- ansible: yes\n", "a/sub/roles/x/main.yml": "", PYPROJECT: PROJECT}
-    for path, text in files.items():
-        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (made.workspace / path).write_text(text)
+    write_files(made.workspace, files)
     report = made.run(cycles=len(CREATED))
     folders = [report.folder / f"writer/turn_{number:03d}" for number in range(1, len(CREATED) + 1)]
     assert [read(each / "turn.json")["protected_restored"] for each in folders] == [*CREATED.values()]
@@ -263,17 +254,14 @@ def test_steering_files_left_by_killed_run_are_set_aside(tmp_path: Path) -> None
     assert not (made.workspace / SETTINGS).exists()
     assert not (made.workspace / CATALOG).exists()
     assert (made.workspace / "roles/x/main.yml").exists()
-    made.plays["writer"] = [say()]
-    made.write_plays()
+    made.write_plays(writer=[say()])
     assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
 
 
 def test_link_left_by_killed_run_is_set_aside_without_target(tmp_path: Path) -> None:
     """The target of the link stays in the workspace."""
     workspace, run = tmp_path / "workspace", tmp_path / "run"
-    (workspace / "team").mkdir(parents=True)
-    (workspace / "team/catalog.yaml").write_text(EVIL)
-    (workspace / "roles").symlink_to("team")
+    write_files(workspace, {"team/catalog.yaml": EVIL, "roles": Link("team")})
     run.mkdir()
     recorded = {"workspace": str(workspace), "steering_absent": [CATALOG, "a[[]1].yaml"]}
     (run / "run.json").write_text(json.dumps(recorded))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.disks import PERSON
-from tests.support.histories import Files, Link, Program, write
+from tests.support.histories import Files
+from tests.support.workspaces import Link, Program, write_files
 
 CRLF = "one\r\ntwo\r\n"
 FILES: Files = {
@@ -72,7 +73,7 @@ def awkward(kind: str, folder: Path, rng: random.Random) -> Awkward:
 
 def repository(top: Path, files: Files = FILES, *options: str) -> Awkward:
     git(top, "init", "-q", "-b", "main", *options)
-    write(top, files)
+    write_files(top, files)
     return committed(top)
 
 
@@ -88,9 +89,9 @@ def _nested_rules(top: Path, rng: random.Random) -> Awkward:
         ".gitignore": "*.log\nbuild/\n!important.log\n\\#hash\ntrail\\ \n",
         "src/.gitignore": "/local\n!*.log\n*.tmp\n",
     }
-    write(top, {**rules, "kept/.gitignore": "*\n!.gitignore\n", ".env": None})
+    write_files(top, {**rules, "kept/.gitignore": "*\n!.gitignore\n", ".env": None})
     committed(top)
-    write(top, {"x.log": SECRET, "build/y": SECRET, "src/local": SECRET, "src/z.tmp": SECRET, "kept/new": SECRET})
+    write_files(top, {"x.log": SECRET, "build/y": SECRET, "src/local": SECRET, "src/z.tmp": SECRET, "kept/new": SECRET})
     return Awkward(
         top, top, ("kept/keep.log", "src/build/made.py", "kept/other", "important.log", "src/q.log", "#hash")
     )
@@ -99,7 +100,7 @@ def _nested_rules(top: Path, rng: random.Random) -> Awkward:
 def _own_rules(top: Path, rng: random.Random) -> Awkward:
     repository(top, {**FILES, "config.local": "shared\n"})
     (top / ".git/info/exclude").write_bytes(b"\xef\xbb\xbf.env\r\n/private/\nconfig.local\n*.secret\n")
-    write(top, {".env": SECRET, "src/.env": SECRET, "private/key": SECRET, "a.secret": SECRET})
+    write_files(top, {".env": SECRET, "src/.env": SECRET, "private/key": SECRET, "a.secret": SECRET})
     return Awkward(top, top, ("config.local", "src/private/open", "b.secret"))
 
 
@@ -108,14 +109,14 @@ def _rules_of_the_user(top: Path, rng: random.Random) -> Awkward:
     ignored = top.parent / "ignored everywhere"
     ignored.write_text(".env\n*.todo\n/top-only\n.idea/\n")
     git(top, "config", "--global", "core.excludesFile", str(ignored))
-    write(top, {".env": SECRET, "x.todo": SECRET, "top-only": SECRET, ".idea/w.xml": SECRET})
+    write_files(top, {".env": SECRET, "x.todo": SECRET, "top-only": SECRET, ".idea/w.xml": SECRET})
     return Awkward(top, top, ("notes.todo", "src/top-only", "src/new.todo"))
 
 
 def _default_rules_of_the_user(top: Path, rng: random.Random) -> Awkward:
     repository(top)
-    write(Path(os.environ["XDG_CONFIG_HOME"]), {"git/ignore": ".env\n"})
-    write(top, {".env": SECRET})
+    write_files(Path(os.environ["XDG_CONFIG_HOME"]), {"git/ignore": ".env\n"})
+    write_files(top, {".env": SECRET})
     return Awkward(top, top)
 
 
@@ -136,8 +137,8 @@ def _subfolder(top: Path, rng: random.Random) -> Awkward:
     (top / ".git/info/exclude").write_text(f"/{below}/.env\n/.env\n")
     committed(top)
     app = top / below
-    write(app, {"x.log": SECRET, "local": SECRET, "cache/c": SECRET, "src/made": SECRET, "src/deep/d.o": SECRET})
-    write(app, {"generated": SECRET, "odd": SECRET, ".env": SECRET})
+    write_files(app, {"x.log": SECRET, "local": SECRET, "cache/c": SECRET, "src/made": SECRET, "src/deep/d.o": SECRET})
+    write_files(app, {"generated": SECRET, "odd": SECRET, ".env": SECRET})
     return Awkward(top, app, ("keep.log", "src/local", "src/cache", "src/odd", "src/.env"))
 
 
@@ -154,7 +155,7 @@ def _sparse(*options: str) -> Callable[[Path, random.Random], Awkward]:
 def _skipped(top: Path, rng: random.Random) -> Awkward:
     repository(top, {**FILES, "config.ini": "shared\n", "src/gone.ini": "gone\n"})
     git(top, "update-index", "--skip-worktree", "config.ini", "src/gone.ini")
-    write(top, {"config.ini": SECRET, "src/gone.ini": None})
+    write_files(top, {"config.ini": SECRET, "src/gone.ini": None})
     return Awkward(top, top)
 
 
@@ -173,13 +174,13 @@ def _submodules(top: Path, rng: random.Random) -> Awkward:
 def _line_ends(top: Path, rng: random.Random) -> Awkward:
     """Files whose content in the repository is not what `git add` would make of them, though their status is clean."""
     git(top, "init", "-q", "-b", "main")
-    write(top, {**FILES, "raw.txt": CRLF, "mixed.txt": "a\r\nb\n", "forced.bat": CRLF})
+    write_files(top, {**FILES, "raw.txt": CRLF, "mixed.txt": "a\r\nb\n", "forced.bat": CRLF})
     git(top, "config", "core.autocrlf", "false")
     committed(top)
     if rng.random() < 0.5:
         git(top, "config", "core.autocrlf", rng.choice(("true", "input")))
     else:
-        write(top, {".gitattributes": "* text=auto\n*.py eol=crlf\n*.bin -text\n"})
+        write_files(top, {".gitattributes": "* text=auto\n*.py eol=crlf\n*.bin -text\n"})
         committed(top)
     git(top, "reset", "--hard", "-q")
     git(top, "status")
@@ -190,10 +191,10 @@ def _other_attributes(top: Path, rng: random.Random) -> Awkward:
     repository(top, {**FILES, "utf16.txt": "text\n".encode("utf-16")})
     attributes = "utf16.txt working-tree-encoding=UTF-16\nsrc/b.py ident\n"
     if rng.random() < 0.5:
-        write(top, {".gitattributes": attributes})
+        write_files(top, {".gitattributes": attributes})
     else:
         (top / ".git/info/attributes").write_text(attributes)
-    write(top, {"utf16.txt": "encoded\n".encode("utf-16")})
+    write_files(top, {"utf16.txt": "encoded\n".encode("utf-16")})
     committed(top)
     for path in ("utf16.txt", "src/b.py"):
         (top / path).unlink()
@@ -227,7 +228,7 @@ def _names(top: Path, rng: random.Random) -> Awkward:
     odd = (*names, "tab\tx", ":colon", "-dash", "é/ü.txt", '"quoted"', "\u202eevil")
     repository(top, {**FILES, **{name: f"{number}\n" for number, name in enumerate(odd)}})
     (top / ".git/info/exclude").write_bytes(b"caf\xe9.local\nqu\xff\n*.me\n")
-    write(top, {"caf\udce9.local": SECRET, "qu\udcff": SECRET, "\u202e.me": SECRET})
+    write_files(top, {"caf\udce9.local": SECRET, "qu\udcff": SECRET, "\u202e.me": SECRET})
     return Awkward(top, top, odd)
 
 
@@ -262,7 +263,7 @@ def _linked_worktree(top: Path, rng: random.Random) -> Awkward:
     (top / ".git/info/exclude").write_text("*.env\n")
     place = top.parent / "linked"
     git(top, "worktree", "add", "-q", "-b", "side", str(place))
-    write(place, {".env": SECRET})
+    write_files(place, {".env": SECRET})
     if rng.random() < 0.5:
         git(place, "sparse-checkout", "set", "src")
     return Awkward(place, place, ("kept.env", "docs/guide.md"))
@@ -301,7 +302,7 @@ def _modes(top: Path, rng: random.Random) -> Awkward:
 def _links_as_files(top: Path, rng: random.Random) -> Awkward:
     repository(top)
     git(top, "config", "core.symlinks", "false")
-    write(top, {"link": None})
+    write_files(top, {"link": None})
     git(top, "checkout", "--", "link")
     assert not (top / "link").is_symlink()
     return Awkward(top, top, ("link",))
@@ -309,7 +310,7 @@ def _links_as_files(top: Path, rng: random.Random) -> Awkward:
 
 def _links_of_folders(top: Path, rng: random.Random) -> Awkward:
     repository(top, {**FILES, "linked": Link("src"), "outside": Link("/etc"), "ignored.link": Link("docs")})
-    write(top, {".gitignore": "*.link\n"})
+    write_files(top, {".gitignore": "*.link\n"})
     committed(top)
     return Awkward(top, top, ("ignored.link", "linked"))
 

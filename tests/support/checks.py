@@ -21,6 +21,7 @@ from codex_multi_role.workspace import Workspace
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.support.console import WITHOUT_PLUGINS
 from tests.support.teams import read
+from tests.support.workspaces import write_files
 
 MakeContext = Callable[..., CheckContext]
 WITH_PLUGINS = {WITHOUT_PLUGINS: ""}
@@ -73,11 +74,8 @@ def make_context(tmp_path: Path) -> MakeContext:
         **options: object,
     ) -> CheckContext:
         root = tmp_path / "work"
-        for name, source in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(dedent(source))
         root.mkdir(exist_ok=True)
+        write_files(root, {name: dedent(source) for name, source in files.items()})
         usual = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), WITHOUT_PLUGINS: "1"}
         return CheckContext(
             workspace=Workspace(root),

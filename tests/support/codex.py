@@ -26,6 +26,7 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
 from tests.support.message_fates import Once, Several
 from tests.support.teams import read_lines
+from tests.support.workspaces import write_program
 
 ROLE = "worker"
 API_KEY = "sk-test-0123456789abcdef0123456789"
@@ -179,6 +180,11 @@ def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
 def disturbed(folder: Path, deeds: Once | Several) -> Path:
     """Codex, with these deeds done to its messages."""
     return write_launcher(folder / "codex", deeds, folder / "proxy", find_codex(None, {}))
+
+
+def codex_after(folder: Path, *lines: str) -> Path:
+    """Write a program that runs these lines of shell and then Codex; its path."""
+    return write_program(folder / "codex", "\n".join(("#!/bin/sh", *lines, f'exec {find_codex(None, {})} "$@"\n')))
 
 
 def log_in(home: Path, key: str = API_KEY) -> None:

@@ -19,6 +19,7 @@ from codex_multi_role.extensions.documentation.pages import write_pages
 from codex_multi_role.extensions.documentation.quality import measure_documents
 from codex_multi_role.reading.shipped import PLAYBOOKS, list_definitions
 from tests.support.teams import Record, TeamFolder, read
+from tests.support.workspaces import write_files
 
 PLAYS: Record = yaml.safe_load(list_definitions(PLAYBOOKS, None)["document"].read_text())["roles"]
 SHOP = {
@@ -40,9 +41,7 @@ class Documentation:
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the workspace."""
-        path = self.team.workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        write_files(self.team.workspace, {name: text})
 
     def run(self, options: Mapping[str, Any] = YES, /, **inputs: object) -> RunReport:
         """Run the flow; by default every question is answered with yes. ``inputs``: those of the flow."""

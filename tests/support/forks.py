@@ -15,6 +15,7 @@ from codex_multi_role import RunReport, fork
 from codex_multi_role.option_keywords import ForkKeywords
 from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
+from tests.support.workspaces import write_files
 
 CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
 LOOP: list[Record] = [{"when": "steps.judge.visits >= 3", "end": "judged"}, {"to": "build"}]
@@ -38,15 +39,8 @@ def builders(folder: Path, steps: list[Record] | None = None, **more: object) ->
         {"plan": {}, "build": WRITER, "judge": {}},
         {"plan": [say("plan 1")], "build": builds, "judge": judges},
     )
-    for name, text in (
-        (".gitignore", "*.log\n"),
-        ("tool.sh", "#!/bin/sh\n"),
-        ("old.txt", "old\n"),
-        ("b/deep.txt", "1"),
-    ):
-        path = team.workspace / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+    files = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "old.txt": "old\n", "b/deep.txt": "1"}
+    write_files(team.workspace, files)
     return with_flow(team, {"steps": steps or STEPS, **more})
 
 

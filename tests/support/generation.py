@@ -11,6 +11,7 @@ from typing import Any
 from codex_multi_role import RunReport
 from codex_multi_role.extensions.test_generation.plan_items import target_module, usable_items
 from tests.support.teams import Record, TeamFolder, read
+from tests.support.workspaces import write_files
 
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 ZERO = """def sign(number):
@@ -71,10 +72,7 @@ class Generation:
 
     def __init__(self, folder: Path, files: Mapping[str, str], **plays: list[Record]) -> None:
         self.team = TeamFolder(folder, {"bystander": {}}, plays)
-        for name, text in files.items():
-            path = self.team.workspace / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        write_files(self.team.workspace, files)
 
     def run(self, target: str, flow: str = "testgen", sandbox: bool = False, **inputs: object) -> RunReport:
         """Without mutants and a look for flaky tests, unless ``inputs`` say so: they take most of the time."""

@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.workspaces import write_program
+
 ADDRESS = "https://git.example.com/team/shop/{}/1"
 PROGRAMS = {"gh": ("pull", "url"), "glab": ("merge_requests", "web_url")}
 SCRIPT = """#!/bin/sh
@@ -42,9 +44,8 @@ class ScriptedHost:
     def install(self, program: str) -> None:
         kind, key = PROGRAMS[program]
         names = {name: str(self._file(program, name)) for name in ("calls", "listed", "refusal")}
-        script = self.folder / "bin" / program
-        script.write_text(SCRIPT.format(**names, key=key, address=ADDRESS.format(kind)))
-        script.chmod(0o755)
+        script = SCRIPT.format(**names, key=key, address=ADDRESS.format(kind))
+        write_program(self.folder / "bin" / program, script)
 
     def refuse(self, program: str, message: str) -> None:
         """Let ``create`` fail with ``message`` on standard error."""

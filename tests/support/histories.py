@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.repository import Repository, where_it_works
-from tests.support.disks import PERSON
+from tests.support.workspaces import Content, Link, Program, commit_all, write_files
 
 SUBMODULE = "library"
 AT = "2026-01-31T10:15:00.000+00:00"
@@ -24,39 +23,7 @@ NAMES = (
 )
 
 
-@dataclass(frozen=True)
-class Link:
-    target: str
-
-
-@dataclass(frozen=True)
-class Program:
-    """An executable file."""
-
-    text: str
-
-
-Files = dict[str, str | bytes | Link | Program | None]
-"""What is at a path; None deletes it."""
-
-
-def write(root: Path, files: Files) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.unlink(missing_ok=True)
-        if content is None:
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        match content:
-            case Link(target):
-                path.symlink_to(target)
-            case Program(text):
-                path.write_text(text)
-                path.chmod(0o755)
-            case str():
-                path.write_bytes(content.encode())
-            case bytes():
-                path.write_bytes(content)
+Files = dict[str, Content]
 
 
 @dataclass
@@ -82,9 +49,9 @@ class History:
         self.workspace = self.place or self.folder / "workspace"
         self.workspace.mkdir(exist_ok=True)
         if self.committed is not None:
-            write(self.workspace, self.committed)
+            write_files(self.workspace, self.committed)
             if self.submodule is not None:
-                write(self.workspace / SUBMODULE, self.submodule)
+                write_files(self.workspace / SUBMODULE, self.submodule)
                 commit_all(self.workspace / SUBMODULE)
             commit_all(self.workspace)
         self.run = RunFolder.create((self.workspace if self.inside else self.folder) / "runs", "first")
@@ -93,7 +60,7 @@ class History:
         workspace = Workspace.of_run(self.workspace, self.run.path)
         self.snapshots = Snapshots(self.run.snapshots_path, workspace)
         self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
-        write(self.workspace, self.start)
+        write_files(self.workspace, self.start)
         if found:
             uncommitted = self.snapshots.keep(found.uncommitted(self.run.path.parent))
             below = self.workspace.relative_to(found.top).as_posix().removeprefix(".")
@@ -111,7 +78,7 @@ class History:
         snapshots = isolated.snapshots if isolated else self.snapshots
         before = snapshots.take()
         self.happened(e.TurnStarted(role, folder.number, 1, 1, None, unit=copy))
-        write(isolated.workspace.root if isolated else self.workspace, files)
+        write_files(isolated.workspace.root if isolated else self.workspace, files)
         after = snapshots.take()
         if before != after:
             snapshots.write_patch(before, after, folder.patch_path)
@@ -133,7 +100,7 @@ class History:
 
     def between(self, files: Files) -> None:
         """Somebody changes ``files`` between the turns."""
-        write(self.workspace, files)
+        write_files(self.workspace, files)
         self._state()
 
     def ended(self) -> None:
@@ -150,16 +117,6 @@ class History:
         self.run.events_path.write_text(lines)
 
 
-def commit_all(folder: Path) -> None:
-    """Make ``folder`` a repository with all that is in it; a repository in it becomes a submodule."""
-    for arguments in (
-        ["init", "-q", "-b", "main"],
-        ["-c", "advice.addEmbeddedRepo=false", "add", "-A"],
-        [*PERSON, "commit", "-q", "--allow-empty", "-m", "x"],
-    ):
-        subprocess.run(["git", *arguments], cwd=folder, check=True)
-
-
 def random_changes(rng: random.Random, root: Path | None = None, names: Sequence[str] = NAMES) -> Files:
     """Some of the files ``names`` changed, and some deleted of those that exist in ``root``."""
     made: Files = {}
@@ -169,7 +126,7 @@ def random_changes(rng: random.Random, root: Path | None = None, names: Sequence
     return made
 
 
-def _content(rng: random.Random) -> str | bytes | Link | Program:
+def _content(rng: random.Random) -> Content:
     lines = [f"line {rng.randrange(6)}" for _ in range(rng.randint(0, 6))]
     return rng.choice(
         (

@@ -6,14 +6,58 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Worktrees
+from tests.support.disks import PERSON
 
 Contents = dict[str, tuple[str, bytes]]
 KEY = "duel.1.0"
+
+
+@dataclass(frozen=True)
+class Link:
+    target: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """An executable file."""
+
+    text: str
+
+
+Content = str | bytes | Link | Program | None
+"""What is at a path; None deletes it."""
+
+
+def write_files(root: Path, files: Mapping[str, Content]) -> None:
+    """Write ``files`` below ``root``, by relative path, and the folders that they are in."""
+    for name, content in files.items():
+        path = root / name
+        path.unlink(missing_ok=True)
+        if content is None:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        match content:
+            case Link(target):
+                path.symlink_to(target)
+            case Program(text):
+                path.write_text(text)
+                path.chmod(0o755)
+            case str():
+                path.write_bytes(content.encode())
+            case bytes():
+                path.write_bytes(content)
+
+
+def write_program(path: Path, text: str) -> Path:
+    """Write the executable file ``path``; the path."""
+    write_files(path.parent, {path.name: Program(text)})
+    return path
 
 
 def files_below(folder: Path) -> list[str]:
@@ -59,18 +103,17 @@ def git_output(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     Raises `subprocess.CalledProcessError` if git fails.
     """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
-    command = ["git", *identity, *arguments]
+    command = ["git", *PERSON, "-c", "init.defaultBranch=main", *arguments]
     return subprocess.run(
         command, cwd=folder, input=stdin, env=environment, check=True, capture_output=True, timeout=60
     ).stdout
 
 
 def commit_all(folder: Path) -> None:
-    """Make ``folder`` a repository with everything in it committed."""
+    """Make ``folder`` a repository with everything in it committed; a repository in it becomes a submodule."""
     git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
+    git(folder, "-c", "advice.addEmbeddedRepo=false", "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
 
 
 def contents(root: Path) -> Contents:
@@ -118,10 +161,7 @@ def part_of_a_repository(root: Path) -> None:
     """A workspace in a repository that begins one folder above."""
     fill(root)
     top = root.parent
-    (top / "above.txt").write_text("above\n")
-    (top / "beside").mkdir()
-    (top / "beside" / "tool.sh").write_text("#!/bin/sh\n")
-    (top / "beside" / "tool.sh").chmod(0o755)
+    write_files(top, {"above.txt": "above\n", "beside/tool.sh": Program("#!/bin/sh\n")})
     commit_all(top)
 
 
@@ -154,16 +194,10 @@ def edit(root: Path) -> None:
     (root / "pkg" / "code.py").write_text((root / "pkg" / "code.py").read_text() + "last line\n")
     (root / "crlf.txt").write_bytes(b"a\r\nB\r\nmixed\nno end")
     (root / "binary.dat").write_bytes(bytes(reversed(range(256))))
-    (root / "gone.txt").unlink()
     (root / "old name.txt").rename(root / 'new é "name".txt')
     (root / "script.sh").chmod(0o755)
-    (root / "link").unlink()
-    (root / "link").symlink_to("binary.dat")
-    (root / "deep" / "er").mkdir(parents=True)
-    (root / "deep" / "er" / "x.py").write_text("x = 1\n")
-    (root / "deep" / "out").symlink_to("/nowhere/at/all")
-    (root / "deep" / "run.sh").write_text("#!/bin/sh\n")
-    (root / "deep" / "run.sh").chmod(0o755)
+    write_files(root, {"gone.txt": None, "link": Link("binary.dat"), "deep/out": Link("/nowhere/at/all")})
+    write_files(root, {"deep/er/x.py": "x = 1\n", "deep/run.sh": Program("#!/bin/sh\n")})
 
 
 EDITED = {

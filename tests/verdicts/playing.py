@@ -27,6 +27,7 @@ from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import Result, Said, Script
 from tests.support.teams import with_traceback
+from tests.support.workspaces import Program, write_files
 
 WORKFLOWS = Path(__file__).parent / "workflows"
 COUNTS: Json = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
@@ -135,9 +136,7 @@ def play(roles: Path, answers: Answers, folder: Path) -> RunReport:
     workspace, playbook = folder / "workspace", folder / "playbook.yaml"
     workspace.mkdir()
     playbook.write_text(answers.playbook.text, encoding="utf-8")
-    for name, text in answers.files.items():
-        (workspace / name).write_text(text, encoding="utf-8")
-        (workspace / name).chmod(0o755)
+    write_files(workspace, {name: Program(text) for name, text in answers.files.items()})
     options = RunOptions(
         goal="reach it",
         flow=roles.name,

@@ -24,6 +24,8 @@ from tests.support.workspaces import (
     open_run,
     part_of_a_repository,
     whole_repository,
+    write_files,
+    write_program,
 )
 
 pytestmark = pytest.mark.real
@@ -96,9 +98,7 @@ def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> 
     git(root, "stash")
     (root / "staged.txt").write_text("staged\n")
     git(root, "add", "staged.txt")
-    hook = root / ".git" / "hooks" / "reference-transaction"
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
-    hook.chmod(0o755)
+    write_program(root / ".git" / "hooks" / "reference-transaction", f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
     before = _files_of_git(root)
     worktrees = open_run(root)
     copy = worktrees.create(KEY)
@@ -115,8 +115,7 @@ def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> 
 def test_git_sees_the_copy_as_it_sees_the_workspace(tmp_path: Path) -> None:
     root = nested_root(tmp_path)
     part_of_a_repository(root)
-    (root / "pkg" / "code.py").write_text("uncommitted\n")
-    (root / "new.txt").write_text("untracked\n")
+    write_files(root, {"pkg/code.py": "uncommitted\n", "new.txt": "untracked\n"})
     (root.parent / "above.txt").write_text("changed above\n")
     copy = open_run(root).create(KEY).workspace.root
     for command in (("status", "--short"), ("log", "--format=%H"), ("diff",), ("rev-parse", "--show-prefix")):
@@ -167,11 +166,9 @@ def test_ignoring_or_broken_repository_gives_plain_copy(tmp_path: Path) -> None:
 
 def test_ignored_files_and_caches_stay_behind(tmp_path: Path) -> None:
     whole_repository(tmp_path)
-    (tmp_path / "secret.local").write_text("secret")
-    (tmp_path / "shared.local").write_text("shared")
+    write_files(tmp_path, {"secret.local": "secret", "shared.local": "shared"})
     git(tmp_path, "add", "--force", "shared.local")
-    (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "__pycache__" / "x.pyc").write_text("x")
+    write_files(tmp_path, {"__pycache__/x.pyc": "x"})
     worktrees = open_run(tmp_path)
     apply_files(Workspace(tmp_path), [{"path": "role.local", "content": "a role's"}])
     worktrees.create("first")

@@ -14,7 +14,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace.conversion import clean
 from codex_multi_role.workspace.git import ConfiguredGit, Git
 from codex_multi_role.workspace.run_worktree import add_run_worktree
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import commit_all, write_files
 
 
 @pytest.fixture
@@ -83,8 +83,7 @@ FILTERS = ("clean = not-there\nsmudge = not-there", "process = not-there", "clea
 def project(tmp_path: Path) -> Path:
     """A project of which one file has a filter that nobody has configured."""
     (top := tmp_path / "project").mkdir()
-    (top / "a.txt").write_text("text\n")
-    (top / ".gitattributes").write_text("a.txt filter=secret\n")
+    write_files(top, {"a.txt": "text\n", ".gitattributes": "a.txt filter=secret\n"})
     commit_all(top)
     return top
 

@@ -14,7 +14,7 @@ from codex_multi_role.errors import SetupFailed, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.preparation import SETUP_OUTPUT, STORE, Needs, Preparation, forget_setups
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import Link, commit_all, write_files
 
 pytestmark = pytest.mark.real
 
@@ -34,8 +34,7 @@ def _worktrees(root: Path, *, copy: tuple[str, ...] = (), setup: str = "", secon
 
 
 def _project(root: Path) -> Path:
-    (root / "a.txt").write_text("a\n")
-    (root / ".gitignore").write_text(".env\n.venv\n/runs\n")
+    write_files(root, {"a.txt": "a\n", ".gitignore": ".env\n.venv\n/runs\n"})
     commit_all(root)
     (root / ".env").write_text("KEY=1\n")
     return root
@@ -55,9 +54,7 @@ def _runs(worktrees: Worktrees, *keys: str) -> int:
 
 def test_ignored_files_links_and_folders_are_copied(tmp_path: Path) -> None:
     project = _project(tmp_path)
-    (project / "conf/deep").mkdir(parents=True)
-    (project / "conf/deep/x.cfg").write_text("x\n")
-    (project / "conf/link").symlink_to("/nowhere")
+    write_files(project, {"conf/deep/x.cfg": "x\n", "conf/link": Link("/nowhere")})
     copy = _made(_worktrees(project, copy=(".env", "conf/**/*.cfg", "conf/l*", "*.missing")), "duel.1.0")
     assert (copy / ".env").read_text() == "KEY=1\n"
     assert (copy / "conf/deep/x.cfg").read_text() == "x\n"
@@ -98,8 +95,7 @@ def test_folder_around_the_runs_is_copied_without_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("glob", ["../outside", "/etc/hosts", "out/secret", "x/../../a"])
 def test_copy_from_outside_is_refused(tmp_path: Path, glob: str) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/secret").write_text("s")
+    write_files(tmp_path, {"outside/secret": "s"})
     (project := tmp_path / "project").mkdir()
     (_project(project) / "out").symlink_to("../outside")
     worktrees = _worktrees(project, copy=(glob,))
@@ -114,8 +110,7 @@ def test_nothing_is_copied_through_a_link_in_the_copy(tmp_path: Path) -> None:
     (outside := tmp_path / "runs/outside").mkdir(parents=True)
     worktrees = _worktrees(project, copy=("conf/secret",))
     (worktrees.create("duel.1.0").workspace.root / "conf").symlink_to(outside)
-    (project / "conf").mkdir()
-    (project / "conf/secret").write_text("s")
+    write_files(project, {"conf/secret": "s"})
     worktrees.prepare("duel.1.0")
     assert list(outside.iterdir()) == []
 
@@ -133,9 +128,7 @@ def test_environment_is_in_no_snapshot_or_merge(tmp_path: Path) -> None:
     told = worktrees.prepare("duel.1.0")
     assert told == ["the setup changed files that git tracks; they were restored: a.txt"]
     assert copy.snapshots.take() == copy.base
-    (root / ".gitignore").write_text("!.env\n!generated\n")
-    (root / ".env").write_text("KEY=2\n")
-    (root / "src/new").write_text("new\n")
+    write_files(root, {".gitignore": "!.env\n!generated\n", ".env": "KEY=2\n", "src/new": "new\n"})
     tree = copy.snapshots.take(force=[".env", "src/made"])
     assert copy.snapshots.changed_paths(copy.base, tree) == [".gitignore", "src/new"] or (
         copy.snapshots.changed_paths(copy.base, tree) == [".gitignore"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace
+from tests.support.workspaces import Link, write_files
 
 pytestmark = pytest.mark.real
 
@@ -38,9 +39,7 @@ def contents(root: Path) -> dict[str, str]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "work"
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    write_files(root, FILES)
     return root
 
 
@@ -65,8 +64,7 @@ def delete(root: Path) -> None:
 
 def add(root: Path) -> None:
     (root / "tests/conftest.py").write_text("import pytest\n")
-    (root / "src/conftest.py").write_text("import pytest\n")
-    (root / "tests/new.env").write_text("x")
+    write_files(root, {"src/conftest.py": "import pytest\n", "tests/new.env": "x"})
 
 
 def make_a_repository_of_it(root: Path) -> None:
@@ -76,8 +74,7 @@ def make_a_repository_of_it(root: Path) -> None:
 
 def lead_it_elsewhere(root: Path) -> None:
     (root / "tests").rename(root / "moved")
-    (root / "tests").symlink_to("moved")
-    (root / "moved/test_a.py").write_text("pass\n")
+    write_files(root, {"tests": Link("moved"), "moved/test_a.py": "pass\n"})
 
 
 def put_a_folder_in_its_place(root: Path) -> None:
@@ -168,8 +165,7 @@ def test_folder_that_was_a_link_at_first_stays_that_link(root: Path) -> None:
     files = protected(root)
     tree = files.take()
     (root / "tests").unlink()
-    (root / "tests").mkdir()
-    (root / "tests/test_a.py").write_text("pass\n")
+    write_files(root, {"tests/test_a.py": "pass\n"})
     assert "tests" in files.put_back(tree).paths
     assert (root / "tests").readlink() == Path("real")
 
@@ -180,8 +176,7 @@ def test_bytecode_beside_them_does_not_outlive_a_look(root: Path) -> None:
     tree = files.take()
     cache.parent.mkdir()
     cache.write_bytes(b"forged")
-    (root.parent / "outside").mkdir()
-    (root.parent / "outside/kept.pyc").write_bytes(b"kept")
+    write_files(root.parent, {"outside/kept.pyc": b"kept"})
     (root / "__pycache__").symlink_to(root.parent / "outside")
     assert not files.put_back(tree).paths
     assert not cache.exists()
@@ -190,14 +185,10 @@ def test_bytecode_beside_them_does_not_outlive_a_look(root: Path) -> None:
 
 
 def test_caches_and_environments_require_glob_with_their_name(root: Path) -> None:
-    (root / ".venv/lib").mkdir(parents=True)
-    (root / ".venv/lib/conftest.py").write_text("theirs")
-    (root / "runs").mkdir()
-    (root / "runs/conftest.py").write_text("a run's")
+    write_files(root, {".venv/lib/conftest.py": "theirs", "runs/conftest.py": "a run's"})
     everywhere, named = protected(root), protected(root, ".venv/**")
     first, named_first = everywhere.take(), named.take()
-    (root / ".venv/lib/conftest.py").write_text("changed")
-    (root / "runs/conftest.py").write_text("changed")
+    write_files(root, {".venv/lib/conftest.py": "changed", "runs/conftest.py": "changed"})
     assert everywhere.put_back(first).paths == ()
     assert named.put_back(named_first).paths == (".venv/lib/conftest.py",)
 
@@ -235,9 +226,7 @@ def test_names_that_differ_by_case_only_count_as_one(root: Path) -> None:
     """Also where the file system tells them apart: the next one they come to may not."""
     files = protected(root, "tests/**", "Makefile", "é/x")
     before, tree = contents(root), files.take()
-    for name in ("TESTS/test_a.py", "tests/Deep/new.py", "makefile", "E\u0301/X"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("new\n")
+    write_files(root, dict.fromkeys(("TESTS/test_a.py", "tests/Deep/new.py", "makefile", "E\u0301/X"), "new\n"))
     assert files.among(["Tests/Deep/x.py", "MAKEFILE", "e\u0301/x", "src/tests"]) == {
         *("Tests/Deep/x.py", "MAKEFILE", "e\u0301/x"),
     }

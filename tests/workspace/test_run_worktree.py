@@ -19,7 +19,7 @@ from codex_multi_role.workspace.run_worktree import (
     record_run_worktree,
     require_repository,
 )
-from tests.support.workspaces import commit_all, contents, everything, fill, git
+from tests.support.workspaces import commit_all, contents, everything, fill, git, write_files, write_program
 
 pytestmark = pytest.mark.real
 
@@ -54,8 +54,7 @@ def test_worktree_is_the_commit_and_the_users_tree_stays(tmp_path: Path, part: s
     committed = contents(top / part)
     (top / "above.txt").write_text("stashed\n")
     git(top, "stash")
-    (top / ".git/hooks/post-checkout").write_text("#!/bin/sh\ntouch hook-ran\n")
-    (top / ".git/hooks/post-checkout").chmod(0o755)
+    write_program(top / ".git/hooks/post-checkout", "#!/bin/sh\ntouch hook-ran\n")
     (top / "part/gone.txt").unlink()
     (top / "staged.txt").write_text("staged\n")
     git(top, "add", "staged.txt")
@@ -119,9 +118,8 @@ def test_uncommitted_files_are_counted(tmp_path: Path) -> None:
     assert repository is not None
     runs = tmp_path / "runs"
     assert repository.uncommitted(runs) == []
-    for name in ("new/1.txt", "new/2.txt", "ignored.local", "runs/r1/run.json", "crlf.txt"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
+    names = ("new/1.txt", "new/2.txt", "ignored.local", "runs/r1/run.json", "crlf.txt")
+    write_files(tmp_path, dict.fromkeys(names, "x"))
     (tmp_path / "gone.txt").rename(tmp_path / "moved.txt")
     index = (tmp_path / ".git/index").read_bytes()
     assert len(repository.uncommitted(runs)) == 5
@@ -131,8 +129,7 @@ def test_uncommitted_files_are_counted(tmp_path: Path) -> None:
 def test_files_are_ignored_and_converted_as_the_user_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the user's own configuration, such as Git LFS."""
     (top := tmp_path / "project").mkdir()
-    (top / "a.txt").write_text("text\n")
-    (top / ".gitattributes").write_text("a.txt filter=upper\n")
+    write_files(top, {"a.txt": "text\n", ".gitattributes": "a.txt filter=upper\n"})
     commit_all(top)
     (tmp_path / "ignore").write_text("*.swp\n")
     settings = f'[core]\nexcludesFile = {tmp_path}/ignore\n[filter "upper"]\nsmudge = tr a-z A-Z\n'

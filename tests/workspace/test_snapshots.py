@@ -17,7 +17,7 @@ from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_co
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.snapshots import left_by_tests
-from tests.support.workspaces import commit_all, files_of
+from tests.support.workspaces import commit_all, files_of, write_files, write_program
 from tests.support.workspaces import git_output as _git
 
 pytestmark = pytest.mark.real
@@ -34,23 +34,16 @@ def _snapshots(root: Path) -> Snapshots:
 
 
 def _change(root: Path) -> None:
-    (root / "text.txt").write_bytes(b"one\nchanged\nthree\nno end")
-    (root / "crlf.txt").write_bytes(b"a\r\nB\r\nmixed\n")
-    (root / "binary.dat").write_bytes(bytes(reversed(range(256))) * 3)
-    (root / 'new é "name".txt').write_text("new\n")
+    write_files(root, {"text.txt": b"one\nchanged\nthree\nno end", "crlf.txt": b"a\r\nB\r\nmixed\n"})
+    write_files(root, {"binary.dat": bytes(reversed(range(256))) * 3, 'new é "name".txt': "new\n"})
     (root / "gone.txt").unlink()
-    (root / "deep" / "er").mkdir(parents=True)
-    (root / "deep" / "er" / "x.py").write_text("x = 1\n")
+    write_files(root, {"deep/er/x.py": "x = 1\n"})
     (root / "script.sh").chmod(0o755)
 
 
 def _fill(root: Path) -> None:
-    root.mkdir(parents=True, exist_ok=True)
-    (root / "text.txt").write_bytes(b"one\ntwo\nthree\n")
-    (root / "crlf.txt").write_bytes(b"a\r\nb\r\n")
-    (root / "binary.dat").write_bytes(bytes(range(256)) * 3)
-    (root / "gone.txt").write_text("going\n")
-    (root / "script.sh").write_text("#!/bin/sh\n")
+    write_files(root, {"text.txt": b"one\ntwo\nthree\n", "crlf.txt": b"a\r\nb\r\n"})
+    write_files(root, {"binary.dat": bytes(range(256)) * 3, "gone.txt": "going\n", "script.sh": "#!/bin/sh\n"})
     (root / "script.sh").chmod(0o644)
 
 
@@ -174,16 +167,8 @@ def test_what_is_ignored_or_off_limits_is_left_out(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("secret.txt\n!runs/\n!runs/**\n")
     snapshots = _snapshots(tmp_path)
     before = snapshots.take()
-    for path in (
-        "secret.txt",
-        "runs/r1/run.json",
-        "__pycache__/x.pyc",
-        ".venv/lib/x.py",
-        ".pytest_cache/x",
-        "kept.txt",
-    ):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("x")
+    left_out = ("secret.txt", "runs/r1/run.json", "__pycache__/x.pyc", ".venv/lib/x.py", ".pytest_cache/x")
+    write_files(tmp_path, dict.fromkeys((*left_out, "kept.txt"), "x"))
     after = snapshots.take()
     assert snapshots.changed_paths(before, after) == ["kept.txt"]
     assert b"run.json" not in snapshots.patch(before, after)
@@ -193,9 +178,7 @@ def test_forced_paths_are_taken_and_stay_taken(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("build/\n")
     snapshots = _snapshots(tmp_path)
     before = snapshots.take()
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "out.txt").write_text("made\n")
-    (tmp_path / "build" / "other.txt").write_text("not asked for\n")
+    write_files(tmp_path, {"build/out.txt": "made\n", "build/other.txt": "not asked for\n"})
     made = snapshots.take(force=["build/out.txt", "build/missing.txt", "../x", "runs/r1/x"])
     assert snapshots.changed_paths(before, made) == ["build/out.txt"]
     (tmp_path / "build" / "out.txt").unlink()
@@ -204,8 +187,7 @@ def test_forced_paths_are_taken_and_stay_taken(tmp_path: Path) -> None:
 
 def test_existing_ignored_file_is_restored(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.local\n")
-    (tmp_path / "settings.local").write_text("mine\n")
-    (tmp_path / "role.txt").write_text("made in the turn, before its files\n")
+    write_files(tmp_path, {"settings.local": "mine\n", "role.txt": "made in the turn, before its files\n"})
     snapshots = _snapshots(tmp_path)
     (tmp_path / "role.txt").unlink()
     before = snapshots.take()
@@ -235,8 +217,7 @@ def test_nested_repositories_are_left_out(tmp_path: Path) -> None:
     _git(tmp_path / "used", "commit", "-qm", "first")
     snapshots = _snapshots(tmp_path)
     before = snapshots.take()
-    (tmp_path / "own.txt").write_text("x")
-    (tmp_path / "used" / "a.txt").write_text("b")
+    write_files(tmp_path, {"own.txt": "x", "used/a.txt": "b"})
     _git(tmp_path / "used", "commit", "-qam", "second")
     after = snapshots.take(force=["used/a.txt", "fresh/a.txt", "own.txt"])
     assert snapshots.changed_paths(before, after) == ["own.txt"]
@@ -267,9 +248,7 @@ def test_link_to_non_utf8_name_is_followed(tmp_path: Path) -> None:
 def test_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, home = tmp_path / "work", tmp_path / "home"
     _whole_repository(root)
-    (home / ".config" / "git").mkdir(parents=True)
-    (home / ".config" / "git" / "ignore").write_text("*\n")
-    (home / ".config" / "git" / "attributes").write_text("* filter=boom\n")
+    write_files(home, {".config/git/ignore": "*\n", ".config/git/attributes": "* filter=boom\n"})
     (home / ".gitconfig").write_text(
         '[core]\n\tautocrlf = true\n\thooksPath = /missing\n[filter "boom"]\n\tclean = false\n'
     )
@@ -288,8 +267,7 @@ def test_restore_does_not_write_through_new_links(tmp_path: Path) -> None:
     """The links were made after the snapshot."""
     root, outside = tmp_path / "work", tmp_path / "outside"
     for folder in (root / "sub", outside):
-        folder.mkdir(parents=True)
-        (folder / "a.txt").write_text("as it was")
+        write_files(folder, {"a.txt": "as it was"})
     (root / "b.txt").write_text("as it was")
     snapshots = _snapshots(root)
     first = snapshots.take()
@@ -323,8 +301,7 @@ def test_git_that_does_not_work_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str | None, told: str, hint: str
 ) -> None:
     if body:
-        (tmp_path / "git").write_text(f"#!/bin/sh\n{body}\n")
-        (tmp_path / "git").chmod(0o755)
+        write_program(tmp_path / "git", f"#!/bin/sh\n{body}\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}" if body else str(tmp_path))
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2 if told == LATE else 60)
     with pytest.raises((StorageError, UsageError), match=told) as caught:
@@ -351,8 +328,7 @@ def test_too_few_file_descriptors_are_not_a_missing_program(tmp_path: Path, prog
 
 def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pids = tmp_path / "pids"
-    (tmp_path / "git").write_text(f"#!/bin/sh\ntrap '' TERM\nsleep 600 &\necho $! $$ > {pids}\nkill -STOP $$\n")
-    (tmp_path / "git").chmod(0o755)
+    write_program(tmp_path / "git", f"#!/bin/sh\ntrap '' TERM\nsleep 600 &\necho $! $$ > {pids}\nkill -STOP $$\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.4)
     monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)
@@ -393,8 +369,7 @@ def test_another_runs_snapshot_fills_an_empty_workspace(tmp_path: Path) -> None:
     _fill(root)
     (root / "link").symlink_to("text.txt")
     (root / "script.sh").chmod(0o755)
-    (root / ".gitignore").write_text("*.log\n")
-    (root / "kept.log").write_text("handed in")
+    write_files(root, {".gitignore": "*.log\n", "kept.log": "handed in"})
     snapshots = _snapshots(root)
     tree = snapshots.take(force=["kept.log"])
     before = _contents(root)
@@ -415,14 +390,8 @@ def test_another_runs_snapshot_fills_an_empty_workspace(tmp_path: Path) -> None:
 
 def test_filling_skips_nested_repositories_and_excluded_folders(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    (root / "sub" / "nested").mkdir(parents=True)
-    _git(root / "sub" / "nested", "init", "-q")
-    (root / "sub" / "nested" / "file").write_text("x")
-    _git(root / "sub" / "nested", "add", ".")
-    _git(root / "sub" / "nested", "commit", "-q", "-m", "first")
-    for path in ("sub/own.txt", "kept/a.txt", "out/b.txt"):
-        (root / path).parent.mkdir(exist_ok=True)
-        (root / path).write_text("x")
+    write_files(root, dict.fromkeys(("sub/nested/file", "sub/own.txt", "kept/a.txt", "out/b.txt"), "x"))
+    commit_all(root / "sub/nested")
     source = tmp_path / "snapshots.git"
     tree = Snapshots(source, Workspace(root)).take()
     _, nested = _filled(tmp_path / "new", source, tree, ("out",))
@@ -435,8 +404,7 @@ def test_filling_does_not_change_the_source(tmp_path: Path) -> None:
     _fill(tmp_path / "work")
     source = tmp_path / "snapshots.git"
     tree = Snapshots(source, Workspace(tmp_path / "work")).take()
-    (source / "index.lock").write_text("someone is writing")
-    (source / "objects" / "tmp_obj_x").write_text("half")
+    write_files(source, {"index.lock": "someone is writing", "objects/tmp_obj_x": "half"})
     before = {path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in source.rglob("*")}
     _filled(tmp_path / "new", source, tree)
     assert {
@@ -502,8 +470,7 @@ def test_files_that_others_change_meanwhile_do_no_harm(
 def _litter(root: Path) -> None:
     (root / "text.txt").write_text("by the tests\n")
     (root / "gone.txt").unlink()
-    (root / "made").mkdir(exist_ok=True)
-    (root / "made/new.txt").write_text("new\n")
+    write_files(root, {"made/new.txt": "new\n"})
 
 
 def _after_tests(root: Path, *, shared: bool = False) -> tuple[Snapshots, str]:
@@ -521,8 +488,7 @@ def test_what_only_tests_have_changed_is_as_it_was_before(tmp_path: Path) -> Non
         assert (each.take(), each.latest()) == (before, before)
     assert (tmp_path / "text.txt").read_text() == "by the tests\n"
     assert left_by_tests(snapshots.repository(), before, before) == ["gone.txt", "made/new.txt", "text.txt"]
-    (tmp_path / "text.txt").write_text("by a role\n")
-    (tmp_path / "made/other.txt").write_text("by a role\n")
+    write_files(tmp_path, {"text.txt": "by a role\n", "made/other.txt": "by a role\n"})
     role = snapshots.take()
     assert snapshots.changed_paths(before, role) == ["made/other.txt", "text.txt"]
     assert left_by_tests(snapshots.repository(), before, role) == ["gone.txt", "made/new.txt"]
@@ -542,8 +508,7 @@ def test_file_that_a_role_writes_as_the_tests_left_it_is_its_own(tmp_path: Path)
 def test_restored_files_keep_what_only_tests_have_changed(tmp_path: Path) -> None:
     """A state is restored exactly, without that: nothing is put back, because a person may be writing there."""
     snapshots, before = _after_tests(tmp_path)
-    (tmp_path / "text.txt").write_text("by a role\n")
-    (tmp_path / "script.sh").write_text("by a role\n")
+    write_files(tmp_path, {"text.txt": "by a role\n", "script.sh": "by a role\n"})
     role = snapshots.take()
     snapshots.restore(before)
     assert snapshots.take() == before

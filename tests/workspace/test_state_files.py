@@ -12,8 +12,7 @@ from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.repository import Repository
 from codex_multi_role.workspace.state_files import patterns_in, state_files
-from tests.support.histories import write
-from tests.support.workspaces import commit_all, git
+from tests.support.workspaces import commit_all, git, write_files
 
 pytestmark = pytest.mark.real
 
@@ -51,7 +50,7 @@ def test_rules_mean_the_same_in_a_subfolder(tmp_path: Path, seed: int) -> None:
     private.initialize()
     found = state_files(root)
     assert found
-    write(tmp_path / "private", {"info/exclude": "\n".join(found.ignored) + "\n"})
+    write_files(tmp_path / "private", {"info/exclude": "\n".join(found.ignored) + "\n"})
     assert _ignored(private, paths) == {path.removeprefix(f"{below}/") for path in there}
 
 
@@ -71,7 +70,7 @@ def test_strange_file_with_rules_is_none(tmp_path: Path, content: str) -> None:
 def test_plain_copy_and_fork_keep_the_rules(tmp_path: Path) -> None:
     """They are in no repository, but what the user's git ignores is in none of their states either."""
     root = tmp_path / "project"
-    write(root, {"a.txt": "a\n"})
+    write_files(root, {"a.txt": "a\n"})
     commit_all(root)
     (root / ".git/info/exclude").write_text(".env\n")
     parent = Snapshots(tmp_path / "parent.git", Workspace(root))
@@ -79,5 +78,5 @@ def test_plain_copy_and_fork_keep_the_rules(tmp_path: Path) -> None:
     (tmp_path / "fork").mkdir()
     fork = Snapshots(tmp_path / "fork.git", Workspace(tmp_path / "fork"))
     fork.fill_from(tmp_path / "parent.git", tree)
-    write(tmp_path / "fork", {".env": "TOKEN=1\n"})
+    write_files(tmp_path / "fork", {".env": "TOKEN=1\n"})
     assert fork.take() == tree

@@ -20,7 +20,9 @@ from tests.support.workspaces import (
     ARRANGEMENTS,
     EDITED,
     KEY,
+    Program,
     alone,
+    commit_all,
     contents,
     edit,
     fill,
@@ -29,6 +31,7 @@ from tests.support.workspaces import (
     open_run,
     patch_of,
     whole_repository,
+    write_files,
 )
 
 pytestmark = pytest.mark.real
@@ -63,8 +66,7 @@ def test_both_sides_changes_meet(tmp_path: Path) -> None:
     root = worktrees.create(KEY).workspace.root
     lines = [f"line {number}\n" for number in range(20)]
     (tmp_path / "pkg" / "code.py").write_text("".join(["first\n", *lines[1:]]))
-    (root / "pkg" / "code.py").write_text("".join([*lines[:-1], "last\n"]))
-    (root / "pkg" / "code.py").chmod(0o755)
+    write_files(root, {"pkg/code.py": Program("".join([*lines[:-1], "last\n"]))})
     (tmp_path / "mine.txt").write_text("mine")
     (root / "theirs.txt").write_text("theirs")
     (tmp_path / "script.sh").chmod(0o755)
@@ -82,17 +84,14 @@ def test_conflicts_are_listed_and_left_as_they_are(tmp_path: Path) -> None:
     worktrees = open_run(tmp_path)
     root = worktrees.create(KEY).workspace.root
     for side, text in ((tmp_path, "here\n"), (root, "there\n")):
-        (side / "pkg" / "code.py").write_text(text)
-        (side / "added.txt").write_text(text)
-        (side / "binary.dat").write_bytes(bytes(8) + text.encode())
+        write_files(side, {"pkg/code.py": text, "added.txt": text, "binary.dat": bytes(8) + text.encode()})
         (side / "link").unlink()
         (side / "link").symlink_to(text.strip())
         (side / "same.txt").write_text("same\n")
     (root / "gone.txt").unlink()
     (tmp_path / "gone.txt").write_text("changed\n")
     (tmp_path / "old name.txt").unlink()
-    (root / "old name.txt").write_text("changed\n")
-    (root / "clean.txt").write_text("clean\n")
+    write_files(root, {"old name.txt": "changed\n", "clean.txt": "clean\n"})
     before = contents(tmp_path)
     result = worktrees.merge(KEY)
     assert (result.status, result.paths) == ("conflicts", ("clean.txt",))
@@ -117,8 +116,7 @@ def test_file_where_a_folder_stays_is_a_conflict(tmp_path: Path) -> None:
     (root / "pkg").write_text("a file now\n")
     (tmp_path / "pkg" / "mine.py").write_text("mine\n")
     (root / "script.sh").unlink()
-    (root / "script.sh").mkdir()
-    (root / "script.sh" / "a").write_text("a folder now\n")
+    write_files(root, {"script.sh/a": "a folder now\n"})
     before = contents(tmp_path)
     assert worktrees.merge(KEY).paths == ("script.sh", "script.sh/a")
     assert _conflicts(worktrees) == {"pkg": "file and folder", "pkg/code.py": "file and folder"}
@@ -168,13 +166,10 @@ def test_nothing_is_written_outside_or_into_git_or_a_run(tmp_path: Path) -> None
     root, outside = tmp_path / "work", tmp_path / "outside"
     fill(root)
     outside.mkdir()
-    (root / "data").mkdir()
-    (root / "data" / "a.txt").write_text("a")
+    write_files(root, {"data/a.txt": "a"})
     worktrees = open_run(root)
     copy = worktrees.create(KEY).workspace.root
-    (copy / "data" / "a.txt").write_text("changed")
-    (copy / "data" / "b.txt").write_text("added")
-    (copy / "runs").write_text("a file where the runs lie")
+    write_files(copy, {"data/a.txt": "changed", "data/b.txt": "added", "runs": "a file where the runs lie"})
     (copy / "back\\slash").write_text("no model may name this")
     (copy / b"\xff.txt".decode(errors="surrogateescape")).write_text("no text")
     shutil.move(root / "data", outside / "data")
@@ -235,11 +230,8 @@ def test_merged_link_does_not_bring_target_into_snapshots(tmp_path: Path) -> Non
 def test_nested_repositories_are_neither_copied_nor_written_into(tmp_path: Path) -> None:
     fill(tmp_path)
     for name in ("vendor", "other"):
-        (tmp_path / name).mkdir()
-        git(tmp_path / name, "init", "-q")
-        (tmp_path / name / "a.txt").write_text("a")
-        git(tmp_path / name, "add", ".")
-        git(tmp_path / name, "commit", "-qm", "first")
+        write_files(tmp_path / name, {"a.txt": "a"})
+        commit_all(tmp_path / name)
     worktrees = open_run(tmp_path)
     copy = worktrees.create(KEY)
     root = copy.workspace.root
@@ -304,8 +296,7 @@ def test_killed_anywhere_while_a_copy_is_merged(tmp_path: Path) -> None:
     (prepared / "gone.txt").write_text("changed here\n")
     (copy / "gone.txt").unlink()
     (copy / "link").unlink()
-    (copy / "link").mkdir()
-    (copy / "link" / "script.sh").write_text("moved\n")
+    write_files(copy, {"link/script.sh": "moved\n"})
     undisturbed = _moved(prepared, tmp_path / "undisturbed")
     expected = open_run(undisturbed).merge(KEY)
     assert (expected.status, [each.path for each in expected.conflicts]) == ("conflicts", ["gone.txt"])
@@ -327,8 +318,7 @@ def test_what_git_leaves_when_the_machine_goes_down_stops_nobody(tmp_path: Path)
     root = tmp_path / "work"
     copy = open_run(root).create(KEY).workspace.root
     shutil.rmtree(copy)
-    (root / ".git" / "worktrees" / "work" / "locked").write_text("initializing")
-    (root / ".git" / "worktrees" / "work" / "index.lock").touch()
+    write_files(root, {".git/worktrees/work/locked": "initializing", ".git/worktrees/work/index.lock": ""})
     assert contents(open_run(root).create(KEY).workspace.root) == contents(root)
     assert len(git(root, "worktree", "list").splitlines()) == 2
     (copy / "new.txt").write_text("new")

@@ -22,9 +22,9 @@ from tests.support.continuous_integration import (
     read_yaml,
 )
 from tests.support.git_hosts import add_remote, scripted_host, show
-from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
 from tests.support.workflow_log import read_log
+from tests.support.workspaces import commit_all, write_files
 
 pytestmark = pytest.mark.real
 
@@ -86,8 +86,7 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     """The outputs are not those of an earlier run of that ID, and no file of the checkout is imported."""
     job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
     folder = job.checkout / "runs/mine"
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text('{"outcome": "done"}')
+    write_files(folder, {"run.json": '{"outcome": "done"}'})
     for name in ("codex_multi_role.py", "click.py", "json.py"):
         (job.checkout / name).write_text("open('owned', 'w')\n")
     outputs = job.run()

@@ -13,12 +13,12 @@ from codex_multi_role.extensions.ci.run_blocks import code, code_block
 from codex_multi_role.presentation.pieces import Note
 from tests.support.continuous_integration import PYTEST_REPORT, RUN_ID, leave_tests, make_ended
 from tests.support.workflow_log import read_log
+from tests.support.workspaces import write_files
 
 
 def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
-    (tmp_path / "workspace/tests").mkdir()
-    (tmp_path / "workspace/tests/test_a.py").write_text("")
+    write_files(tmp_path, {"workspace/tests/test_a.py": ""})
     leave_tests(run.folder, PYTEST_REPORT)
     log = "\n".join(run_annotations(run, tmp_path))
     failure, bad, broken, warning = read_log(log)
@@ -33,8 +33,7 @@ def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> Non
 
 def test_place_outside_the_checkout_is_not_named(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
-    (tmp_path / "workspace/tests").mkdir()
-    (tmp_path / "workspace/tests/test_a.py").write_text("")
+    write_files(tmp_path, {"workspace/tests/test_a.py": ""})
     leave_tests(run.folder, PYTEST_REPORT)
     for top in (None, tmp_path / "elsewhere"):
         assert not [each for each in read_log("\n".join(run_annotations(run, top))) if "file" in each[1]]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
+from tests.support.console import Completed, completed
 from tests.support.continuous_integration import (
     END,
     SECONDS,
@@ -22,8 +23,8 @@ from tests.support.continuous_integration import (
     read_yaml,
 )
 from tests.support.git_hosts import add_remote, scripted_host, show
-from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
+from tests.support.workspaces import commit_all
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"
@@ -45,6 +46,10 @@ def job_of(**given: str) -> tuple[str, dict[str, Any]]:
     return name, job
 
 
+def execute(job: dict[str, Any], folder: Path, variables: dict[str, str]) -> Completed:
+    return completed(["sh", "-e", "-c", "\n".join(job["script"])], folder, variables, seconds=SECONDS)
+
+
 @pytest.mark.real
 def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"planner": END}, {"planner": [say(status="DONE")]})
@@ -53,21 +58,8 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     name, job = job_of(goal=goal, playbook="playbook.yaml", cycles="2", args=arguments, **{"merge-request": "create"})
     variables = {key: each["value"] for key, each in job["variables"].items()}
     assert all(each["expand"] is False for each in job["variables"].values())
-    done = subprocess.run(
-        ["sh", "-e", "-c", "\n".join(job["script"])],
-        cwd=tmp_path,
-        env={
-            **clean_environment(),
-            **variables,
-            "GITLAB_CI": "true",
-            "CI_JOB_URL": JOB,
-            "CI_PROJECT_DIR": str(tmp_path),
-        },
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    of_job = {"GITLAB_CI": "true", "CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path)}
+    done = execute(job, tmp_path, {**clean_environment(), **variables, **of_job})
     assert (name, done.returncode) == ("codex-multi-role", 0), done.stderr
     assert done.stdout.endswith("no merge request: no files changed\n")
     assert not list(tmp_path.rglob("owned"))
@@ -94,15 +86,7 @@ def test_result_becomes_a_merge_request(tmp_path: Path) -> None:
     variables = {key: each["value"] for key, each in job["variables"].items()} | {"CI_COMMIT_BRANCH": "develop"}
     environment = clean_environment()
     path = os.pathsep.join([host.path, environment["PATH"]])
-    done = subprocess.run(
-        ["sh", "-e", "-c", "\n".join(job["script"])],
-        cwd=team.folder,
-        env={**environment, **variables, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = execute(job, team.folder, {**environment, **variables, "PATH": path})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "https://git.example.com/team/shop/merge_requests/1"
     _, creating = host.calls("glab")

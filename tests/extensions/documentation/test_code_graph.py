@@ -16,6 +16,7 @@ from codex_multi_role.extensions.documentation import other_code
 from codex_multi_role.extensions.documentation.code_graph import read_code_graph
 from codex_multi_role.workspace import Workspace
 from tests.support.checks import MakeContext
+from tests.support.workspaces import write_files
 
 PACKAGE = {
     "shop/__init__.py": "from shop.orders import Order\n",
@@ -193,9 +194,7 @@ def test_folder_that_is_not_there_is_refused(make_context: MakeContext) -> None:
 def test_what_cannot_be_read_is_listed_with_the_reason(make_context: MakeContext, tmp_path: Path) -> None:
     context = make_context({"good.py": "x = 1\n", "bad.py": "def (:\n"})
     root = context.workspace.root
-    (root / "binary.py").write_bytes(b"\x00\x01")
-    (root / "latin.py").write_bytes(b"# a\n# \xe4\n")
-    (root / "huge.py").write_bytes(b"#" * (5 * 1024 * 1024 + 1))
+    write_files(root, {"binary.py": b"\x00\x01", "latin.py": b"# a\n# \xe4\n", "huge.py": b"#" * (5 * 1024 * 1024 + 1)})
     os.mkfifo(root / "pipe.py")
     (tmp_path / "outside.py").write_text("SECRET = 1\n")
     (root / "link.py").symlink_to(tmp_path / "outside.py")

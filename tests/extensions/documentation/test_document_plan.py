@@ -12,6 +12,7 @@ from codex_multi_role.extensions.documentation.code_graph import read_code_graph
 from codex_multi_role.extensions.documentation.document_paths import marked, page_of
 from codex_multi_role.extensions.documentation.document_plan import plan_documents
 from tests.support.checks import MakeContext
+from tests.support.workspaces import write_files
 
 SOURCES = {f"low{number}.py": "" for number in range(4)} | {
     "middle.py": "import low0\n",
@@ -32,9 +33,7 @@ class Planned:
                 self.write(page_of("docs", file["path"]), marked(file["path"], file["sha256"], "# x\n\nKnown."))
 
     def write(self, path: str, text: str) -> None:
-        place = self.context.workspace.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        write_files(self.context.workspace.root, {path: text})
 
     def graph(self) -> dict[str, Any]:
         return read_code_graph(replace(self.context, options={}))

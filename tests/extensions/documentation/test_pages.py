@@ -15,6 +15,7 @@ from codex_multi_role.extensions.documentation.document_sources import MAX_CHARA
 from codex_multi_role.extensions.documentation.markdown_document import read_markdown
 from codex_multi_role.extensions.documentation.pages import write_one_document, write_pages
 from tests.support.checks import MakeContext
+from tests.support.workspaces import write_files
 
 SOURCES = {
     "shop/__init__.py": "",
@@ -92,9 +93,7 @@ def test_page_says_what_the_analyst_said_and_links_what_there_is(pages: Pages) -
 
 def test_pages_leave_what_installs_and_starts_the_project(pages: Pages) -> None:
     files = {"README.md": "# Shop\n", "scripts/run.sh": "python -m shop\n", "scripts/.hidden": "x", "other.txt": "y"}
-    for name, text in files.items():
-        (pages.root / name).parent.mkdir(exist_ok=True)
-        (pages.root / name).write_text(text)
+    write_files(pages.root, files)
     (pages.root / "setup.py").symlink_to("/etc/hostname")
     expected = "README.md:\n# Shop\nEND OF README.md\n\nscripts/run.sh:\npython -m shop\nEND OF scripts/run.sh"
     assert pages.write(STORE)["project"] == expected
@@ -115,12 +114,9 @@ def test_what_is_there_already_is_not_written_again(pages: Pages) -> None:
 def test_only_pages_about_deleted_files_are_removed(pages: Pages, tmp_path: Path) -> None:
     """Pages that a person wrote, linked pages and linked folders stay."""
     folder = pages.root / "docs/files"
-    folder.mkdir(parents=True)
-    (folder / "old.py.md").write_text(marked("old.py", "0" * 64, "# old.py"))
-    (folder / "own.md").write_text("# A person's own\n")
+    write_files(folder, {"old.py.md": marked("old.py", "0" * 64, "# old.py"), "own.md": "# A person's own\n"})
     outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "far.md").write_text(marked("far.py", "0" * 64, "# far.py"))
+    write_files(outside, {"far.md": marked("far.py", "0" * 64, "# far.py")})
     (folder / "linked").symlink_to(outside)
     (folder / "link.md").symlink_to(outside / "far.md")
     assert pages.write()["removed"] == ["docs/files/old.py.md"]
@@ -129,8 +125,7 @@ def test_only_pages_about_deleted_files_are_removed(pages: Pages, tmp_path: Path
 
 
 def test_source_outside_the_workspace_is_named_and_not_linked(pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library/far.py").write_text("x = 1\n")
+    write_files(tmp_path, {"library/far.py": "x = 1\n"})
     pages.write(note("far.py"), repo=tmp_path / "library")
     assert read_markdown(pages.text("docs/files/far.py.md")).links == []
 
@@ -166,8 +161,7 @@ def test_analyst_gets_the_source_and_notes_on_dependencies(pages: Pages) -> None
 
 
 def test_long_source_is_shortened_and_a_binary_one_is_reported(pages: Pages) -> None:
-    (pages.root / "long.py").write_text("x = 1\n" * 10_000)
-    (pages.root / "binary.py").write_bytes(b"\x00")
+    write_files(pages.root, {"long.py": "x = 1\n" * 10_000, "binary.py": b"\x00"})
     given = {"files": [{"path": "long.py"}, {"path": "binary.py"}]}
     result: dict[str, Any] = read_sources(replace(pages.context, options=given))
     long, binary = result["files"]

@@ -17,6 +17,7 @@ from codex_multi_role.extensions.documentation.document_paths import marked, pag
 from codex_multi_role.extensions.documentation.mermaid import NOT_JUDGED, OWN_PARSER, judge_diagrams
 from codex_multi_role.extensions.documentation.quality import measure_documents
 from tests.support.checks import MakeContext
+from tests.support.workspaces import write_files
 
 SOURCES = {
     "shop/orders.py": "import requests\nMOST = 3\nclass Order:\n    def add(self, item_name): ...\n",
@@ -49,9 +50,7 @@ class Documented:
             self.write(page_of("docs", file["path"]), marked(file["path"], file["sha256"], text))
 
     def write(self, path: str, text: str) -> None:
-        place = self.context.workspace.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        write_files(self.context.workspace.root, {path: text})
 
     def measure(self, **options: object) -> dict[str, Any]:
         given = {"graph": self.graph, "sections": SECTIONS, **options}
@@ -211,8 +210,7 @@ def test_package_of_that_name_that_fails_judges_nothing(documented: Documented, 
     if shutil.which("node") is None:
         pytest.skip("there is no Node")
     package = tmp_path / "work/node_modules/mermaid"
-    package.mkdir(parents=True)
-    (package / "package.json").write_text('{"name": "mermaid", "main": "broken.js"}')
+    write_files(package, {"package.json": '{"name": "mermaid", "main": "broken.js"}'})
     judged = judge_diagrams(documented.context, ["flowchart TD\n a-->b"])
     assert judged.verdicts == {}
     assert judged.by.startswith(f"{NOT_JUDGED}: {OWN_PARSER} failed: ")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import call
+from tests.support.workspaces import write_files
 
 CIRCLE = "Circles\nThe area of a circle is pi * r**2.\nThe circumference is 2 * pi * r.\n"
 
@@ -18,8 +19,7 @@ def look(folder: Path, query: str, **more: object) -> list[str]:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
-    (folder / "notes").mkdir(parents=True)
-    (folder / "notes/circle.md").write_text(CIRCLE)
+    write_files(folder, {"notes/circle.md": CIRCLE})
     return folder
 
 
@@ -34,12 +34,9 @@ def test_only_text_files_inside_are_read(workspace: Path) -> None:
     secret.write_text("the area of a secret")
     (workspace / "link.txt").symlink_to(secret)
     (workspace / "out").symlink_to(workspace.parent)
-    for name in (".git/config", ".env", "runs/1/run.json", "node_modules/a.txt"):
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text("the area")
-    (workspace / "binary.dat").write_bytes(b"area\0area")
-    (workspace / "latin.txt").write_bytes(b"area \xff")
-    (workspace / "large.txt").write_text("area\n" * 300_000)
+    hidden = (".git/config", ".env", "runs/1/run.json", "node_modules/a.txt")
+    write_files(workspace, dict.fromkeys(hidden, "the area"))
+    write_files(workspace, {"binary.dat": b"area\0area", "latin.txt": b"area \xff", "large.txt": "area\n" * 300_000})
     assert look(workspace, "area") == ["notes/circle.md:2: The area of a circle is pi * r**2."]
 
 

@@ -13,21 +13,11 @@ from codex_multi_role.extensions.replays.reuse.contents import MAX_FILES
 from codex_multi_role.extensions.replays.reuse.hidden_changes import are_same_hidden_files, hidden_state
 from codex_multi_role.extensions.replays.reuse.hidden_files import TOO_MUCH, hidden_files
 from codex_multi_role.workspace import Snapshots, Workspace
+from tests.support.workspaces import commit_all, git, write_files
 
 pytestmark = pytest.mark.real
 
 Edit = Callable[[Path], object]
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def commit(folder: Path) -> None:
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
 
 
 @pytest.fixture
@@ -41,14 +31,11 @@ def workspace(tmp_path: Path) -> Workspace:
 def seen(tmp_path: Path) -> Callable[[], str]:
     """The digest of a workspace below a folder that is named like a cache."""
     root = tmp_path / ".my_cache/work"
-    for name, text in ((".gitignore", ".env\nlink\n"), (".env", "1"), ("a.txt", "1"), ("lib/x.txt", "1")):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/x.txt").write_text("1")
+    write_files(root, {".gitignore": ".env\nlink\n", ".env": "1", "a.txt": "1", "lib/x.txt": "1"})
+    write_files(tmp_path, {"outside/x.txt": "1"})
     (root / "link").symlink_to(tmp_path / "outside")
     (root / "runs").mkdir()
-    commit(root / "lib")
+    commit_all(root / "lib")
     workspace = Workspace(root, (root / "runs",))
     snapshots = Snapshots(tmp_path / "snapshots.git", workspace)
 
@@ -87,8 +74,7 @@ def test_hidden_files_notice_what_is_not_compared_elsewhere(seen: Callable[[], s
 
 def test_hidden_files_are_limited(seen: Callable[[], str], tmp_path: Path) -> None:
     folder = tmp_path / ".my_cache/work/.env.d"
-    folder.mkdir()
-    (folder / ".gitignore").write_text("*\n")
+    write_files(folder, {".gitignore": "*\n"})
     for number in range(MAX_FILES + 1):
         (folder / str(number)).touch()
     assert seen() == TOO_MUCH
@@ -97,7 +83,7 @@ def test_hidden_files_are_limited(seen: Callable[[], str], tmp_path: Path) -> No
 def test_repository_counts_where_it_exists(seen: Callable[[], str], tmp_path: Path) -> None:
     """A restored workspace has none, and stands for the one with the repository."""
     root, without = tmp_path / ".my_cache/work", seen()
-    commit(root)
+    commit_all(root)
     first = seen()
     assert seen() == first
     assert are_same_hidden_files(first, first)
@@ -111,11 +97,7 @@ def test_repository_counts_where_it_exists(seen: Callable[[], str], tmp_path: Pa
 
 
 def put(path: str) -> Callable[[Path], None]:
-    def change(root: Path) -> None:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("another")
-
-    return change
+    return lambda root: write_files(root, {path: "another"})
 
 
 def make_repository(root: Path) -> None:
@@ -147,9 +129,8 @@ def test_change_outside_of_snapshots_counts(workspace: Workspace, tmp_path: Path
         put(name)(root)
     (root / "empty").mkdir()
     (root / ".gitignore").write_text("dist\n.pytest_cache\nnode_modules\n")
-    (root / "dist/old.txt").write_text("old")
-    (root / "nested/f.txt").write_text("old")
-    commit(root / "nested")
+    write_files(root, {"dist/old.txt": "old", "nested/f.txt": "old"})
+    commit_all(root / "nested")
     snapshots.take()
     before = hidden_state(snapshots, workspace)
     for number, (change, counts) in enumerate(CHANGES):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.teams import TeamFolder
+from tests.support.workspaces import write_files
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -23,13 +24,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     team = TeamFolder(folder, ROLES, {"one": [{"json": {"summary": "done", "files": FILES}}]})
     (team.workspace / "old.txt").write_text("old")
     shop = folder / "recordings/shop"
-    shop.mkdir(parents=True)
-    (shop / "old.txt").write_text("old")
+    write_files(shop, {"old.txt": "old"})
     done = console(*team.command("--record", "recordings/shop.ndjson")[3:], folder=folder)
     assert done.returncode == 1, done.stderr
     lines = (folder / "recordings/shop.ndjson").read_text().splitlines(keepends=True)
-    (folder / "short").mkdir()
-    (folder / "short/killed.ndjson").write_text("".join(lines[:-1]))
+    write_files(folder, {"short/killed.ndjson": "".join(lines[:-1])})
     return folder
 
 

@@ -26,7 +26,7 @@ from tests.support.forks import builders
 from tests.support.models import AnyModel, Body, Items, any_model, message, texts
 from tests.support.prices import price_playbook
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
-from tests.support.workspaces import files_of
+from tests.support.workspaces import files_of, write_files
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -327,10 +327,8 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str, i
     """Only here a command reads what git ignores, which the restored workspace lacks: the turn is asked again."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": looker(command)})
     with_flow(team, {"steps": [{"ask": "one"}]})
-    for name, text in (("in.txt", "1\n"), (".gitignore", ".env\n.venv\n"), (".venv/lib.py", "")):
-        (team.workspace / name).parent.mkdir(exist_ok=True)
-        (team.workspace / name).write_text(text)
-    (team.workspace / ".env").write_text("A=1\n")
+    files = {"in.txt": "1\n", ".gitignore": ".env\n.venv\n", ".venv/lib.py": "", ".env": "A=1\n"}
+    write_files(team.workspace, files)
     first = team.run(flow="own")
     if "env" in command:
         (team.workspace / ".env").write_text("A=2\n")

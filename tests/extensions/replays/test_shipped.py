@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import console
+from tests.support.workspaces import write_files
 
 SIGN = "def sign(number):\n    return -1 if number < 0 else 1\n"
 FLOWS = {
@@ -22,9 +23,7 @@ def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) ->
     """Only here the shipped flows are recorded and replayed."""
     arguments, files = FLOWS[playbook]
     for folder in ("shop", "again/shop"):  # prompts have the name of the project
-        for name, text in {"README.md": "A shop.\n", **files}.items():
-            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / name).write_text(text)
+        write_files(tmp_path / folder, {"README.md": "A shop.\n", **files})
     record = ["--playbook", playbook, "--workspace", "shop", "--record", "it.ndjson"]
     done = console("run", *record, *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr

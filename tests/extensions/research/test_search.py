@@ -24,6 +24,7 @@ from codex_multi_role.steps.check_context import load_settings
 from tests.support.checks import MakeContext
 from tests.support.research import answer, pdf, searching_here, serving
 from tests.support.teams import Record
+from tests.support.workspaces import write_files
 
 BRIDGE = "The old bridge of the town was built in 1887 by the engineer Hanna Berg, out of stone and iron.\n"
 RIVER = "The river below rises every spring, and in some years it floods the meadows on both of its banks.\n"
@@ -42,10 +43,8 @@ class Searching:
         (folder / "run").mkdir()
 
     def write(self, **documents: str | bytes) -> None:
-        for name, text in documents.items():
-            path = self.sources / name.replace("__", "/").replace("_", ".")
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        named = {name.replace("__", "/").replace("_", "."): text for name, text in documents.items()}
+        write_files(self.sources, named)
 
     def __call__(self, query: str, *providers: Record, check: Any = search, **options: object) -> Json:
         own = SearchFile.model_validate({"version": 1, "providers": providers or [FOLDER]})
@@ -190,8 +189,7 @@ def test_changed_file_is_reread_and_deleted_file_is_forgotten(searching: Searchi
 
 def test_each_folder_has_an_index_of_its_own(searching: Searching, tmp_path: Path) -> None:
     searching.write(a_md=BRIDGE)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/b.md").write_text(BRIDGE)
+    write_files(tmp_path, {"other/b.md": BRIDGE})
     assert addresses(searching("bridge")) == ["a.md"]
     assert addresses(searching("bridge", folder=str(tmp_path / "other"))) == ["b.md"]
     assert len(list((tmp_path / "run").glob("files.*.sqlite"))) == 2

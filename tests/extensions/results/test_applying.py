@@ -12,8 +12,9 @@ from codex_multi_role.errors import RunBusy
 from codex_multi_role.extensions.results.applying import Applied, apply_result
 from codex_multi_role.extensions.results.run_history import history_of, result_of
 from codex_multi_role.workspace import Workspace, occupied
-from tests.support.histories import Files, History, write
+from tests.support.histories import Files, History
 from tests.support.kills import is_killed
+from tests.support.workspaces import write_files
 
 pytestmark = pytest.mark.real
 
@@ -39,8 +40,8 @@ def checkout(history: History, files: Files) -> Path:
     """A folder with the files from before the run, and the user's changes to them."""
     root = history.folder / "checkout"
     root.mkdir()
-    write(root, START)
-    write(root, files)
+    write_files(root, START)
+    write_files(root, files)
     return root
 
 

@@ -23,8 +23,9 @@ from codex_multi_role.extensions.results.run_history import history_of
 from codex_multi_role.run_folder import Beginning, RunFolder, inherit
 from codex_multi_role.workspace import Snapshots, Workspace
 from tests.support.console import console
-from tests.support.histories import History, commit_all
+from tests.support.histories import History
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
+from tests.support.workspaces import commit_all
 
 pytestmark = pytest.mark.real
 

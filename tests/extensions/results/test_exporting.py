@@ -16,8 +16,9 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.exporting import Exported, export_branch, start_of
 from codex_multi_role.extensions.results.run_history import history_of
 from tests.support.disks import PERSON
-from tests.support.histories import SUBMODULE, Files, History, Program, random_changes, write
+from tests.support.histories import SUBMODULE, Files, History, random_changes
 from tests.support.kills import is_killed
+from tests.support.workspaces import Program, write_files
 
 pytestmark = pytest.mark.real
 
@@ -66,7 +67,7 @@ def test_each_change_is_a_commit_of_who_made_it(tmp_path: Path) -> None:
     history.ended()
     made = exported(history)
     assert subjects(history) == [
-        "somebody: x",
+        "somebody: first",
         "codex-multi-role: Changes before the run",
         "writer: writer: writer did it",
         "codex-multi-role: Changes between turns: by a check or a person",
@@ -82,7 +83,7 @@ def test_each_change_is_a_commit_of_who_made_it(tmp_path: Path) -> None:
 def test_nothing_of_the_owner_changes(tmp_path: Path) -> None:
     history = History(tmp_path, {"a.txt": "dirty\n"}, COMMITTED)
     for hook in ("reference-transaction", "post-commit", "pre-commit"):
-        write(history.workspace / ".git/hooks", {hook: Program(f"#!/bin/sh\ntouch {tmp_path}/hooked\nexit 1\n")})
+        write_files(history.workspace / ".git/hooks", {hook: Program(f"#!/bin/sh\ntouch {tmp_path}/hooked\nexit 1\n")})
     git(history.workspace, "add", "a.txt")
     git(history.workspace, "config", "commit.gpgSign", "true")
     history.turn("writer", {"b.py": "b = 2\n"})

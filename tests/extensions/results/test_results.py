@@ -14,11 +14,11 @@ import pytest
 from codex_multi_role import Run, RunNotFound, UsageError, load_run
 from codex_multi_role.extensions.results import diff, export
 from tests.support.console import at_terminal, console
-from tests.support.histories import History, commit_all, write
+from tests.support.histories import History
 from tests.support.recorded_runs import make_run
 from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import WRITER, Record, TeamFolder, say
-from tests.support.workspaces import git
+from tests.support.workspaces import commit_all, git, write_files
 
 pytestmark = pytest.mark.real
 
@@ -38,7 +38,7 @@ def history(tmp_path: Path) -> History:
 
 def test_whole_diff_rebuilds_the_workspace(history: History, tmp_path: Path) -> None:
     (folder := tmp_path / "other").mkdir()
-    write(folder, dict(START))
+    write_files(folder, dict(START))
     patch = console("diff", folder=tmp_path).stdout
     subprocess.run(["git", "apply"], cwd=folder, input=patch, text=True, check=True)
     for name in ("a.txt", "b.txt", "new.txt"):
@@ -74,7 +74,7 @@ def test_diff_on_a_terminal_has_colours_and_steers_nothing(tmp_path: Path) -> No
 
 def test_result_is_applied_to_another_checkout(history: History, tmp_path: Path) -> None:
     (folder := tmp_path / "other").mkdir()
-    write(folder, dict(START))
+    write_files(folder, dict(START))
     done = console("apply", "--to", "other", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "changed a.txt\nchanged b.txt\nchanged new.txt\n")
     assert (folder / "a.txt").read_text() == "1\n2\n"
@@ -86,7 +86,7 @@ def test_result_is_applied_to_another_checkout(history: History, tmp_path: Path)
 @pytest.mark.usefixtures("history")
 def test_conflicts_are_named_with_what_helps(tmp_path: Path) -> None:
     (folder := tmp_path / "other").mkdir()
-    write(folder, {**START, "a.txt": "mine\n"})
+    write_files(folder, {**START, "a.txt": "mine\n"})
     done = console("apply", "--to", "other", folder=tmp_path)
     assert done.returncode == 1
     assert done.stdout == "conflict: a.txt: you and the run changed it\nnothing was written: 1 conflict\n"
@@ -103,7 +103,7 @@ def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None
         "blame", "a.txt", folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": str(tmp_path / "runs")}
     ).stdout == ("first  writer 2  1  1\nfirst  writer 1  2  2\n")
     assert console("blame", "workspace/b.txt", folder=tmp_path).stdout == "first  between turns (team)  1  mine\n"
-    write(history.workspace, {"a.txt": "1\n2\nmine\n"})
+    write_files(history.workspace, {"a.txt": "1\n2\nmine\n"})
     lines = json.loads(console("blame", "a.txt", "--json", folder=tmp_path).stdout)
     assert [(line["line"], line["run"], line["role"], line["turn"]) for line in lines] == [
         (1, "first", "writer", 2),
@@ -121,7 +121,7 @@ def test_commands_work_with_the_runs_in_the_workspace(tmp_path: Path) -> None:
     history = History(tmp_path, {"a.txt": "1\n"}, {}, inside=True)
     history.turn("writer", {"a.txt": "2\n"})
     history.ended()
-    write(elsewhere := tmp_path / "elsewhere", {"a.txt": "1\n"})
+    write_files(elsewhere := tmp_path / "elsewhere", {"a.txt": "1\n"})
     assert console("blame", "a.txt", folder=history.workspace).stdout == "first  writer 1  1  2\n"
     for arguments in (["diff"], ["export", "--branch", "x"], ["apply", "--to", str(elsewhere)]):
         done = console(*arguments, folder=history.workspace)

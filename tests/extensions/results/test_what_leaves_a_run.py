@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.teams import WRITER, TeamFolder, read, say, with_flow
-from tests.support.workspaces import commit_all, git
+from tests.support.workspaces import commit_all, git, write_files
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -21,8 +21,7 @@ WRITTEN = [{"path": "new.txt", "content": "new\n"}, {"path": "kept.log", "conten
 
 
 def _ignored_by_the_owner(root: Path) -> None:
-    (root / ".git/info/exclude").write_text(".env\n")
-    (root / ".env").write_text("TOKEN=1\n")
+    write_files(root, {".git/info/exclude": ".env\n", ".env": "TOKEN=1\n"})
 
 
 def _sparse(root: Path) -> None:
@@ -46,13 +45,10 @@ def _tracked_though_ignored(root: Path) -> None:
 def test_branch_has_what_roles_wrote(tmp_path: Path, arrange: Callable[[Path], None], worktree: bool) -> None:
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=WRITTEN)]})
     root = team.workspace
-    (root / "docs").mkdir()
-    (root / "docs/guide.md").write_text("guide\n")
-    (root / "kept.log").write_text("1\n")
-    (root / ".gitignore").write_text("*.log\n")
+    write_files(root, {"docs/guide.md": "guide\n", "kept.log": "1\n", ".gitignore": "*.log\n"})
     commit_all(root)
     git(root, "add", "--force", "kept.log")
-    git(root, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "-m", "log")
+    git(root, "commit", "-q", "-m", "log")
     arrange(root)
     assert git(root, "status", "--porcelain") == ""
     team.run(worktree=worktree)

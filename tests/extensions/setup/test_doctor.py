@@ -13,6 +13,7 @@ import yaml
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.extensions.setup.diagnosis import _git, pinned_version
 from tests.support.console import console
+from tests.support.workspaces import write_files, write_program
 
 pytestmark = pytest.mark.real
 
@@ -61,9 +62,7 @@ def test_missing_binary_is_reported_and_other_checks_run(tmp_path: Path) -> None
 
 
 def test_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
-    impostor = tmp_path / "codex"
-    impostor.write_text("#!/bin/sh\necho codex-cli 0.1.0\n")
-    impostor.chmod(0o755)
+    impostor = write_program(tmp_path / "codex", "#!/bin/sh\necho codex-cli 0.1.0\n")
     done = console("doctor", "--json", "--codex-bin", str(impostor), folder=tmp_path)
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
     assert findings["codex"]["detail"].startswith("codex-cli 0.1.0")
@@ -85,8 +84,7 @@ def test_message_of_another_shape_is_named(tmp_path: Path) -> None:
     """As a newer binary would print it, which no short test does."""
     newer, codex = tmp_path / "codex", find_codex(None, {})
     change = """sed -i 's/"threadId"/"conversationId"/g' "$5/ServerNotification.json\""""
-    newer.write_text(f'#!/bin/sh\n{codex} "$@" || exit\n[ "$2" != generate-json-schema ] || {change}\n')
-    newer.chmod(0o755)
+    write_program(newer, f'#!/bin/sh\n{codex} "$@" || exit\n[ "$2" != generate-json-schema ] || {change}\n')
     done = console("doctor", "--json", "--codex-bin", str(newer), folder=tmp_path)
     (protocol,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "protocol"]
     assert "turn/completed" in protocol["detail"]
@@ -105,8 +103,7 @@ def test_unreadable_config_is_not_reported_as_missing_login(tmp_path: Path, monk
 def test_mcp_servers_of_the_roles_are_listed(tmp_path: Path) -> None:
     """Whichever key defines them; those of the user are off."""
     home, started = tmp_path / "home", tmp_path / "started"
-    home.mkdir()
-    (home / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n')
+    write_files(home, {"config.toml": '[mcp_servers.mine]\ncommand = "x"\n'})
     script = f"open({str(started)!r}, 'w')"
     servers = {
         "gone": {"command": "no-such-program"},
@@ -136,10 +133,7 @@ def test_mcp_servers_of_the_roles_are_listed(tmp_path: Path) -> None:
 
 def test_program_in_the_workspace_is_not_found_for_a_server(tmp_path: Path) -> None:
     """A run does not take it either: a role could have written it."""
-    program = tmp_path / "bin" / "docs-server"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "bin" / "docs-server", "#!/bin/sh\n")
     role = {"name": "one", "prompt_text": "Do.", "mcp_servers": {"docs": {"command": "docs-server"}}}
     (tmp_path / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"

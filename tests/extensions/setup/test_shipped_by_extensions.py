@@ -14,6 +14,7 @@ from codex_multi_role.reading import registry
 from codex_multi_role.reading.shipped import GROUP
 from tests.support.console import console
 from tests.support.plugins import distribution
+from tests.support.workspaces import write_files
 
 GREETER = "name: greeter\nprompt_text: Greet {name}.\noutput_schema: {{type: object, required: [text]}}\n"
 FILES = {
@@ -31,9 +32,7 @@ FILES = {
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a package with definitions, installed as far as Python can tell."""
     site = tmp_path / "site"
-    for name, text in FILES.items():
-        (file := site / "greetings" / name).parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    write_files(site / "greetings", FILES)
     distribution(site, "greetings", GROUP, ["greetings = greetings"])
     monkeypatch.syspath_prepend(site)
     monkeypatch.delitem(sys.modules, "greetings", raising=False)

@@ -25,7 +25,7 @@ from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
 from tests.support.processes import wait_for
 from tests.support.teams import Record, read, say
-from tests.support.workspaces import git
+from tests.support.workspaces import commit_all, git
 
 GONE_SECONDS = 60.0
 KILLS = 6
@@ -37,8 +37,7 @@ def test_goals_run_and_finished_ones_are_not_repeated(tmp_path: Path) -> None:
     """The command that a batch prints when its total is used up completes it. One goal works in a clone of its own."""
     team = one_role(tmp_path, say(), say(status="DONE"))
     (tmp_path / "shop").mkdir()
-    git(tmp_path / "shop", "init", "-q", "-b", "main")
-    git(tmp_path / "shop", "commit", "-q", "--allow-empty", "-m", "Start")
+    commit_all(tmp_path / "shop")
     git(tmp_path / "shop", "branch", "other")
     second: Record = {"goal": "second", "cycles": 2, "repository": "shop", "ref": "other"}
     write_goals(team, {"id": "a", "goal": "first", "cycles": 2}, second)
@@ -73,8 +72,7 @@ def test_batch_that_is_killed_again_and_again_ends_once(tmp_path: Path) -> None:
     team.roles["one"]["behaviors"]["apply_files"] = True
     team.write_catalog()
     (tmp_path / "repo").mkdir()
-    git(tmp_path / "repo", "init", "-q")
-    git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "Start")
+    commit_all(tmp_path / "repo")
     places = ("workspace", "repository")
     write_goals(team, *({"goal": "g", "cycles": 3, places[number % 2]: "repo"} for number in range(6)))
     random, finished = Random(1), dict[Path, str]()

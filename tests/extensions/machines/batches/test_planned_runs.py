@@ -32,7 +32,7 @@ from codex_multi_role.extensions.machines.batches.team_readiness import complete
 from tests.support.batches import defaults, goals
 from tests.support.console import console
 from tests.support.teams import Record
-from tests.support.workspaces import git
+from tests.support.workspaces import commit_all, write_files
 
 
 def planned(common: Defaults, *lines: Record) -> dict[str, PlannedRun]:
@@ -85,8 +85,7 @@ def test_wrong_options_are_problems_with_their_lines(tmp_path: Path) -> None:
 
 def test_shared_folder_of_a_repository_means_worktrees(tmp_path: Path) -> None:
     (tmp_path / "repo/below").mkdir(parents=True)
-    git(tmp_path / "repo", "init", "-q")
-    git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "Start")
+    commit_all(tmp_path / "repo")
     lines: list[Record] = [{"workspace": "repo"}, {"workspace": "repo/below"}, {"workspace": "repo", "worktree": False}]
     runs = planned(defaults(tmp_path), *lines)
     assert [run.options.place.worktree for run in runs.values()] == [True, True, False]
@@ -95,11 +94,9 @@ def test_shared_folder_of_a_repository_means_worktrees(tmp_path: Path) -> None:
 
 
 def test_uncommitted_changes_of_worktrees_are_counted(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Start")
+    commit_all(tmp_path)
     runs = planned(defaults(tmp_path), {}, {}).values()
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs/ours").touch()
+    write_files(tmp_path, {"runs/ours": ""})
     assert uncommitted_changes(runs, tmp_path / "runs") == {}
     (tmp_path / "new").touch()
     assert uncommitted_changes(runs, tmp_path / "runs") == {tmp_path: 1}

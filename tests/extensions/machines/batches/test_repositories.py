@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.batches.repositories import clone
-from tests.support.workspaces import git
+from tests.support.workspaces import git, write_files
 
 pytestmark = pytest.mark.real
 
@@ -41,8 +41,7 @@ def test_ref_is_checked_out(shop: Path, tmp_path: Path, ref: str | None, branch:
 
 
 def test_rest_of_a_killed_clone_is_replaced(shop: Path, tmp_path: Path) -> None:
-    (tmp_path / ".work.part").mkdir()
-    (tmp_path / ".work.part/rest").touch()
+    write_files(tmp_path, {".work.part/rest": ""})
     clone(str(shop), None, tmp_path / "mirrors", tmp_path / "work")
     (tmp_path / "work/ours").touch()
     clone(str(shop), None, tmp_path / "mirrors", tmp_path / "work")

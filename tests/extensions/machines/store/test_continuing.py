@@ -31,7 +31,7 @@ from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
 from tests.support.preloaded import started
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow, with_traceback
-from tests.support.workspaces import commit_all, git
+from tests.support.workspaces import commit_all, git, write_files
 
 pytestmark = pytest.mark.real
 
@@ -155,8 +155,7 @@ def in_copies(folder: Path) -> Machines:
     plays: Plays = {"writer": [writes("a.txt", "A\n"), writes("b.txt", "B\n")], "last": [say()]}
     (folder / "here").mkdir()
     team = TeamFolder(folder / "here", {"writer": WRITER, "last": {}}, plays)
-    (team.workspace / "shared.txt").write_text("shared\n")
-    (team.workspace / ".gitignore").write_text("ignored.txt\n")
+    write_files(team.workspace, {"shared.txt": "shared\n", ".gitignore": "ignored.txt\n"})
     merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
     write = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": {"items": ["a", "b"], "concurrency": 1}}
     end = [{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}]

@@ -11,7 +11,7 @@ from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.store.workspace_sources import bundle_workspace, make_workspace
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import Link, commit_all, write_files
 
 
 def files_in(root: Path) -> dict[str, tuple[bool, bytes]]:
@@ -26,12 +26,10 @@ def files_in(root: Path) -> dict[str, tuple[bool, bytes]]:
 
 def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
     store, workspace = Store.open(f"{tmp_path}/store"), tmp_path / "workspace"
-    for name in ("deleted.txt", "sub/changed.txt", "was_folder/x", "script.sh", "tracked.log"):
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text("committed\r\n")
+    names = ("deleted.txt", "sub/changed.txt", "was_folder/x", "script.sh", "tracked.log")
+    write_files(workspace, dict.fromkeys(names, "committed\r\n"))
     commit_all(workspace)
-    (workspace / ".gitignore").write_text("*.log\n")
-    (workspace / ".gitattributes").write_text("*.txt text eol=lf\n")
+    write_files(workspace, {".gitignore": "*.log\n", ".gitattributes": "*.txt text eol=lf\n"})
     commit_all(workspace)
     source = bundle_workspace(store, workspace).source
     (workspace / "deleted.txt").unlink()
@@ -40,9 +38,7 @@ def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
     (workspace / "was_folder").rmdir()
     (workspace / "was_folder").write_text("now a file\n")
     (workspace / "script.sh").chmod(0o755)
-    (workspace / "new").mkdir()
-    (workspace / "new/link").symlink_to("../script.sh")
-    (workspace / "written.log").write_text("ignored, but written by a role")
+    write_files(workspace, {"new/link": Link("../script.sh"), "written.log": "ignored, but written by a role"})
     (workspace / "tracked.log").write_text("changed by a role")
     run = RunFolder(tmp_path / "runs/one")
     run.path.mkdir(parents=True)

@@ -20,6 +20,7 @@ from codex_multi_role.extensions.machines.store.state_manifest import SavedFile,
 from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.run_folder import RunFolder
 from tests.support.run_folders import contents
+from tests.support.workspaces import write_files
 
 MEGABYTE = 1024 * 1024
 
@@ -27,9 +28,7 @@ MEGABYTE = 1024 * 1024
 def a_run(folder: Path) -> RunFolder:
     """A run folder with a small and a large file."""
     run = RunFolder(folder / "run")
-    (run.path / "one").mkdir(parents=True)
-    (run.path / "run.json").write_text("{}\n")
-    (run.path / "one/events.jsonl").write_bytes(os.urandom(100_000))
+    write_files(run.path, {"run.json": "{}\n", "one/events.jsonl": os.urandom(100_000)})
     return run
 
 
@@ -128,14 +127,12 @@ def test_restore_removes_symlinks_and_follows_none(tmp_path: Path) -> None:
     store, run = Store.open(str(tmp_path / "store")), a_run(tmp_path)
     saved = RunSaver(store, run, 1).save()
     outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "events.jsonl").write_text("not ours")
+    write_files(outside, {"events.jsonl": "not ours"})
     restored = tmp_path / "restored"
     restored.mkdir()
     (restored / "one").symlink_to(outside)
     (restored / "run.json").symlink_to(outside / "events.jsonl")
-    (restored / "left.txt").write_text("of an earlier attempt")
-    (restored / "owner.json").write_text("of this machine")
+    write_files(restored, {"left.txt": "of an earlier attempt", "owner.json": "of this machine"})
     restore_run(store, saved, restored)
     assert (outside / "events.jsonl").read_text() == "not ours"
     assert sorted(path.name for path in restored.rglob("*")) == ["events.jsonl", "one", "owner.json", "run.json"]
@@ -145,8 +142,7 @@ def test_restore_removes_symlinks_and_follows_none(tmp_path: Path) -> None:
 def test_logins_locks_and_journals_are_not_saved(tmp_path: Path) -> None:
     store, run = Store.open(str(tmp_path / "store")), a_run(tmp_path)
     home = run.codex_home("one")
-    (home / "sessions/2026").mkdir(parents=True)
-    (home / "sessions/2026/thread.jsonl").write_text("{}")
+    write_files(home, {"sessions/2026/thread.jsonl": "{}"})
     for name in ("auth.json", "state_5.sqlite", "config.toml"):
         (home / name).write_text("secret")
     for name in ("owner.json", "journal.sqlite", "journal.sqlite-wal", "report.html", ".run.json.ab12cd34"):

@@ -19,7 +19,7 @@ from codex_multi_role.extensions.machines.store.workspace_sources import (
     make_workspace,
 )
 from codex_multi_role.workspace.repository import Repository
-from tests.support.workspaces import commit_all, git
+from tests.support.workspaces import Program, commit_all, git, write_files, write_program
 
 pytestmark = pytest.mark.real
 
@@ -35,8 +35,7 @@ def store(tmp_path: Path) -> Store:
 def project(tmp_path: Path) -> Path:
     """A repository with a subfolder, two commits, a tag and a branch."""
     folder = tmp_path / "project"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "sub/a.txt").write_text("first\n")
+    write_files(folder, {"sub/a.txt": "first\n"})
     commit_all(folder)
     git(folder, "tag", "v1")
     (folder / "sub/a.txt").write_text("second\n")
@@ -45,8 +44,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_bundle_has_history_and_counts_uncommitted_files(store: Store, project: Path, tmp_path: Path) -> None:
-    (project / "sub/a.txt").write_text("not committed\n")
-    (project / "new.txt").write_text("neither\n")
+    write_files(project, {"sub/a.txt": "not committed\n", "new.txt": "neither\n"})
     git(project, "remote", "add", "origin", "https://example.invalid/project.git")
     bundled = bundle_workspace(store, project / "sub")
     assert bundled.uncommitted == 2
@@ -64,10 +62,7 @@ def test_bundle_has_history_and_counts_uncommitted_files(store: Store, project: 
 
 def test_folder_without_repository_is_bundled_as_one_commit(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "plain"
-    folder.mkdir()
-    (folder / "run.sh").write_text("#!/bin/sh\n")
-    (folder / "run.sh").chmod(0o755)
-    (folder / "large.bin").write_bytes(bytes(range(256)) * 20_000)
+    write_files(folder, {"run.sh": Program("#!/bin/sh\n"), "large.bin": bytes(range(256)) * 20_000})
     bundled = bundle_workspace(store, folder)
     made = make_workspace(bundled.source, store, tmp_path / "made")
     assert bundled.uncommitted == 0
@@ -138,9 +133,7 @@ class RequiresLogin(BaseHTTPRequestHandler):
 
 def test_server_that_requires_login_is_reported_without_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = tmp_path / "asked"
-    ask = tmp_path / "ask.sh"
-    ask.write_text(f"#!/bin/sh\ntouch {asked}\n")
-    ask.chmod(0o755)
+    ask = write_program(tmp_path / "ask.sh", f"#!/bin/sh\ntouch {asked}\n")
     for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
         monkeypatch.setenv(name, str(ask))
     with HTTPServer(("127.0.0.1", 0), RequiresLogin) as server:

@@ -15,6 +15,7 @@ from codex_multi_role.extensions.results.run_history import history_of
 from tests.support.console import console
 from tests.support.git_hosts import ScriptedHost, add_remote, scripted_host
 from tests.support.histories import History
+from tests.support.workspaces import write_program
 
 pytestmark = pytest.mark.real
 
@@ -91,8 +92,7 @@ def test_gitlab_gets_a_merge_request_through_ssh(
 ) -> None:
     """Which program it is comes from the remote's server, also if the other one is installed; git uses the user's."""
     host = installed(tmp_path, monkeypatch, "gh", "glab")
-    (ssh := tmp_path / "ssh").write_text('#!/bin/sh\nshift $(($# - 1))\nexec sh -c "$1"\n')
-    ssh.chmod(0o755)
+    ssh = write_program(tmp_path / "ssh", '#!/bin/sh\nshift $(($# - 1))\nexec sh -c "$1"\n')
     monkeypatch.setenv("GIT_SSH", str(ssh))
     git(history.workspace, "remote", "add", "lab", f"git@gitlab.example.com:{tmp_path}/remote.git")
     (host.folder / "bin/git-upload-pack").symlink_to(git(tmp_path, "--exec-path") + "/git-upload-pack")
@@ -182,10 +182,7 @@ def test_failure_reports_progress_and_a_second_call_completes(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = installed(tmp_path, monkeypatch, "gh")
-    hook = tmp_path / "remote.git/hooks/pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'the linter fails' >&2\nexit 1\n")
-    hook.chmod(0o755)
+    hook = write_program(tmp_path / "remote.git/hooks/pre-receive", "#!/bin/sh\necho 'the linter fails' >&2\nexit 1\n")
     with pytest.raises(PublishingFailed, match="was exported, but not pushed: error: failed to push") as refused:
         create(history)
     assert f"`git push -- origin refs/heads/{BRANCH}:refs/heads/{BRANCH}` in {history.workspace}" in refused.value.hint
@@ -214,8 +211,7 @@ def test_programs_of_the_workspace_are_not_run(
 ) -> None:
     host = installed(tmp_path, monkeypatch)
     (history.workspace / "bin").mkdir()
-    (fake := history.workspace / "bin/gh").write_text(f"#!/bin/sh\ntouch {tmp_path}/owned\n")
-    fake.chmod(0o755)
+    fake = write_program(history.workspace / "bin/gh", f"#!/bin/sh\ntouch {tmp_path}/owned\n")
     monkeypatch.setenv("PATH", f"{fake.parent}:{host.path}")
     with pytest.raises(PublishingFailed, match="nothing was created"):
         create(history)

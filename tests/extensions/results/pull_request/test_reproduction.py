@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ import pytest
 import yaml
 
 from tests.support.awkward_repositories import git
-from tests.support.console import Completed, console, environment
-from tests.support.histories import commit_all
+from tests.support.console import Completed, completed, console, environment
 from tests.support.long_run import by_default
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all, write_files, write_program
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -51,20 +50,11 @@ def command_lines(body: str) -> str:
 def give_lines(lines: str, checkout: Path) -> list[tuple[list[str], Completed]]:
     """Let ``bash`` execute the lines at the top of the checkout; what is ours runs in this process."""
     programs = checkout.parent / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "codex-multi-role").write_text(STUB)
-    (programs / "codex-multi-role").chmod(0o755)
+    write_program(programs / "codex-multi-role", STUB)
     calls = checkout.parent / "calls"
     calls.write_bytes(b"")
     path = f"{programs}:{environment()['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-c", lines],
-        cwd=checkout,
-        env=environment(PATH=path, CALLS=str(calls)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = completed(["bash", "-e", "-c", lines], checkout, environment(PATH=path, CALLS=str(calls)))
     assert done.returncode == 0, done.stderr
     return [(words, console(*words, folder=checkout)) for words in noted(calls.read_text())]
 
@@ -138,11 +128,7 @@ def move(source: str, target: str) -> Callable[[Path], object]:
 
 
 def write(name: str, text: str) -> Callable[[Path], object]:
-    def written(top: Path) -> object:
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        return (top / name).write_text(text)
-
-    return written
+    return lambda top: write_files(top, {name: text})
 
 
 def edit_role(top: Path) -> None:
@@ -317,8 +303,6 @@ def test_lines_run_in_a_shell_as_printed(tmp_path: Path) -> None:
     lines = command_lines(console("pr", folder=top).stdout)
     other = clone_with_run(top, top / "runs/the-run", tmp_path / "other")
     path = f"{Path(sys.executable).parent}:{environment()['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-c", lines], cwd=other, env=environment(PATH=path), capture_output=True, text=True, check=False
-    )
+    done = completed(["bash", "-e", "-c", lines], other, environment(PATH=path))
     assert done.returncode == 0, done.stderr
     assert (other / "made.txt").read_text() == "made\n"
