@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.faults.screen import Screen, Seen
-from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, disturbed, log_in, request, take, wire
+from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, codex_after, disturbed, log_in, request, take, wire
 from tests.support.message_fates import Once
 from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
 
@@ -26,22 +25,14 @@ def interrupts(harness: Harness) -> int:
     return [message.get("method") for message in wire(harness, "out")].count("turn/interrupt")
 
 
-@pytest.mark.long
-def test_turn_that_did_not_start_is_not_interrupted(harness: Harness) -> None:
-    """Its process is replaced."""
-    once = Once("in", "turn/started", "drop")
-    fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
+@pytest.mark.parametrize(
+    ("lost", "count"), [pytest.param("turn/started", 0, marks=pytest.mark.long), ("turn/completed", 1)]
+)
+def test_turn_that_started_is_interrupted_once(harness: Harness, lost: str, count: int) -> None:
+    """Even if its end is lost. One that did not start is not interrupted: its process is replaced."""
+    fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, Once("in", lost, "drop")))
     assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
-    assert interrupts(harness) == 0
-    assert take(fleet.client(ROLE), 2).status == "completed"
-    assert len(harness.restarts) == 1
-
-
-def test_turn_is_interrupted_once_even_where_its_end_is_lost(harness: Harness) -> None:
-    once = Once("in", "turn/completed", "drop")
-    fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
-    assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
-    assert interrupts(harness) == 1
+    assert interrupts(harness) == count
     assert take(fleet.client(ROLE), 2).status == "completed"
     assert len(harness.restarts) == 1
 
@@ -83,9 +74,7 @@ def test_each_process_is_out_of_reach_of_the_terminals_signals(harness: Harness)
 @pytest.mark.long
 def test_unsaved_conversation_is_reported_and_run_continues(tmp_path: Path) -> None:
     """Codex cannot write more than 2.5 MB per file, as on a full disk. A resume starts a new thread."""
-    codex = tmp_path / "codex"
-    codex.write_text(f'#!/bin/sh\ntrap "" XFSZ\nulimit -f 5000\nexec {find_codex(None, {})} "$@"\n')
-    codex.chmod(0o755)
+    codex = codex_after(tmp_path, 'trap "" XFSZ', "ulimit -f 5000")
     team = TeamFolder(tmp_path, {"one": {"prompt_text": "x" * 600_000}}, {"one": [say(word) for word in "abcd"]})
     assert team.run(codex_bin=codex, cycles=3).outcome == "cycles_used_up"
     assert [turn[2] for turn in team.turns()] == ["completed"] * 3
@@ -105,11 +94,8 @@ def test_unknown_tool_is_refused_and_turn_continues(harness: Harness) -> None:
 
 
 def test_stderr_is_kept_apart(harness: Harness, tmp_path: Path) -> None:
-    noisy = tmp_path / "codex"
     line = '{"method": "turn/completed", "params": {}}'
-    noisy.write_text(f"#!/bin/sh\necho '{line}' >&2\nexec {find_codex(None, {})} \"$@\"\n")
-    noisy.chmod(0o755)
-    assert take(harness.client([ANSWER], codex=noisy)).status == "completed"
+    assert take(harness.client([ANSWER], codex=codex_after(tmp_path, f"echo '{line}' >&2"))).status == "completed"
     assert line in harness.stderr.read_text()
     assert {} not in [message.get("params") for message in wire(harness, "in") if "turn" in message.get("method", "")]
 
@@ -128,9 +114,8 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.skipif(not Path("/proc/sys").exists(), reason="needs a folder that nobody can write in, root neither")
 def test_unwritable_home_is_found_before_anything_starts(tmp_path: Path, screen: Screen, logged_in: Path) -> None:
     """This applies to a run and to a resume."""
-    codex, started = tmp_path / "codex", tmp_path / "started"
-    codex.write_text(f'#!/bin/sh\ntouch {started}\nexec {find_codex(None, {})} "$@"\n')
-    codex.chmod(0o755)
+    started = tmp_path / "started"
+    codex = codex_after(tmp_path, f"touch {started}")
     TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {})
     answers = Playbook.model_validate({"name": "login", "roles": {"one": [say(), say(status="DONE")]}})
     with PlaybookServer(answers) as server:

@@ -15,6 +15,7 @@ from codex_multi_role.host.settings_files import (
     without_settings,
 )
 from codex_multi_role.host.user_cache import home_folder, is_only_ours, make_private, user_folder
+from tests.support.workspaces import write_files
 
 TABLE = '[tool.codex-multi-role]\ncycles = 2\nconfig = ["a=1"]\n'
 
@@ -36,9 +37,7 @@ def test_search_without_repository_and_home_is_this_folder(top: Path) -> None:
 
 
 def test_search_ends_at_the_nearest_repository(top: Path) -> None:
-    (top / ".git").touch()
-    (top / "a/.git").mkdir()
-    (top / "a/.git/HEAD").touch()
+    write_files(top, {".git": "", "a/.git/HEAD": ""})
     (top / "a/b/.git").mkdir()  # as Codex's sandbox leaves it behind
     assert searched(top) == ["a/b/c", "a/b", "a"]
 
@@ -79,27 +78,17 @@ def test_pyproject_that_is_a_link_holds_no_settings(tmp_path: Path, link: object
     assert not holds_settings(tmp_path / PYPROJECT)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        TABLE,
-        "[tool]\ncodex-multi-role = {cycles = 2}",
-        "tool.codex-multi-role.cycles = 2",
-        '[ "tool" . "codex-multi-role" ]',
-        "[tool.codex-multi-role.input]\na = 1",
-    ],
+SPELLINGS = (
+    *(TABLE, "[tool]\ncodex-multi-role = {cycles = 2}", "tool.codex-multi-role.cycles = 2"),
+    *('[ "tool" . "codex-multi-role" ]', "[tool.codex-multi-role.input]\na = 1"),
 )
+OTHERS = ("", "[project]\nname = 'codex-multi-role'", "tool = 1 # codex-multi-role", "[tool.codex-multi-role\n")
+
+
+@pytest.mark.parametrize("text", [*SPELLINGS, *OTHERS])
 def test_settings_are_found_however_they_are_written(tmp_path: Path, text: str) -> None:
     (tmp_path / PYPROJECT).write_text(text)
-    assert holds_settings(tmp_path / PYPROJECT)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[project]\nname = 'codex-multi-role'", "tool = 1 # codex-multi-role", "[tool.codex-multi-role\n"]
-)
-def test_other_content_holds_no_settings(tmp_path: Path, text: str) -> None:
-    (tmp_path / PYPROJECT).write_text(text)
-    assert not holds_settings(tmp_path / PYPROJECT)
+    assert holds_settings(tmp_path / PYPROJECT) == (text in SPELLINGS)
 
 
 def test_settings_are_cut_out_and_the_rest_stays() -> None:
