@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.console import completed
+
 TOP = Path(__file__).parents[1]
 CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text()
 PAGES = TOP / "docs/development"
@@ -37,15 +39,9 @@ def changed_copy(folder: Path) -> Path:
 
 
 def run(copy: Path, workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "codex_multi_role", *arguments],
-        cwd=workspace,
-        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    command = [sys.executable, "-m", "codex_multi_role", *arguments]
+    variables = {**os.environ, "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
+    return completed(command, workspace, variables, seconds=SECONDS)
 
 
 @pytest.mark.long
