@@ -67,7 +67,6 @@ class Judge:
 
         Those that cannot be judged from a process with loaded tests get one of their own.
         """
-        matrix = KillMatrix()
         limits = TimeLimits(self._test_seconds, self._seconds, until)
         known = run_warm(self._suite, mutants, limits, concurrency, 0 if is_whole else 1)
         pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mutant")
@@ -75,14 +74,12 @@ class Judge:
             verdicts = list(pool.map(lambda mutant: self._killers(mutant, known.get(mutant.id), until), mutants))
         finally:
             pool.shutdown(cancel_futures=True)  # waits: for tests on mutants, ended by the deadline of each
-        for mutant, verdict in zip(mutants, verdicts, strict=True):
-            if verdict is None:
-                matrix.left.append(mutant.id)
-                continue
-            matrix.killers[mutant.id], named = verdict
-            if not named:
-                matrix.unattributed.append(mutant.id)
-        return matrix
+        judged = {mutant.id: verdict for mutant, verdict in zip(mutants, verdicts, strict=True) if verdict}
+        return KillMatrix(
+            killers={each: killers for each, (killers, _) in judged.items()},
+            unattributed=[each for each, (_, is_named) in judged.items() if not is_named],
+            left=[each.id for each in mutants if each.id not in judged],
+        )
 
     def _killers(self, mutant: Mutant, known: SuiteOutcome | None, until: float) -> tuple[list[str], bool] | None:
         """The tests that kill the mutant, and whether they are known; None if no time is left to find out."""

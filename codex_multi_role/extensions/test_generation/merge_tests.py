@@ -23,8 +23,7 @@ from codex_multi_role.extensions.test_generation.expectations import asserting, 
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, MutantOptions, is_installed
 from codex_multi_role.extensions.test_generation.plan_items import UNKNOWN
-from codex_multi_role.extensions.test_generation.removed_tests import without
-from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, rows_in
+from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, without_tests
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, write_inside
 
@@ -133,8 +132,7 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
             raise ValueError(problem)
         files = _files(context, options)
         file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
-        names = options.mutants
-        mutants = file.sample(options.max_mutants, options.seed) if names is None else file.named(names)
+        mutants = file.chosen(options)
     except (ValueError, IsADirectoryError) as error:
         return _nothing("could not run", str(error))
     with scratch_folder(context.workspace) as scratch:
@@ -236,12 +234,8 @@ def _own(context: CheckContext, options: MergeTestsOptions) -> set[str]:
 
 def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, str]:
     """The modules without the tests in ``dropped``; a module that cannot be collected is dropped as a whole."""
-    left = {}
-    for path, source in files.items():
-        mine = _tests_in(path, dropped)
-        if all("::" in test for test in mine):
-            left[path] = without(source, rows_in(path, mine)) if mine else source
-    return left
+    intact = (path for path in files if all("::" in test for test in _tests_in(path, dropped)))
+    return without_tests({path: files[path] for path in intact}, dropped)
 
 
 def _tests_in(path: str, tests: Iterable[str]) -> list[str]:

@@ -10,17 +10,17 @@ import difflib
 import random
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
-from itertools import accumulate
+from itertools import accumulate, count
 from operator import itemgetter
 from typing import cast
 
 import libcst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
-from codex_multi_role.extensions.test_generation.mutants import Mutant
+from codex_multi_role.extensions.test_generation.mutants import Mutant, MutantOptions
 from codex_multi_role.extensions.test_generation.mutation_operators import MUTATION_OPERATORS
 
 MAX_DIFF_CHARACTERS = 600
@@ -65,35 +65,33 @@ class MutatedFile:
         """A random sample of at most ``most`` mutants that compile, one of every line before a second of any."""
         order = list(self.places)
         random.Random(seed).shuffle(order)
-        nth: dict[int, int] = defaultdict(int)
-        rounds = []
-        for place in order:
-            rounds.append((nth[place.line], place))
-            nth[place.line] += 1
-        return self._made((place for _, place in sorted(rounds, key=lambda pair: pair[0])), most)
+        nth: dict[int, Iterator[int]] = defaultdict(count)
+        return self._made(sorted(order, key=lambda place: next(nth[place.line])), most)
 
-    def named(self, ids: Sequence[str]) -> list[Mutant]:
-        """The mutants with these ``ids``. Raises ValueError for an unknown id."""
+    def chosen(self, options: MutantOptions) -> list[Mutant]:
+        """The mutants with the ids in ``options``, otherwise a sample. Raises ValueError for an unknown id."""
+        if (ids := options.mutants) is None:
+            return self.sample(options.max_mutants, options.seed)
         places = {place.id: place for place in self.places}
         if unknown := [each for each in ids if each not in places]:
             raise ValueError(f"no mutant {unknown[0]!r} of this file")
         return self._made((places[each] for each in ids), len(ids))
 
     def _found(self) -> Iterator[MutationSite]:
-        numbers: dict[int, int] = defaultdict(int)
+        numbers: dict[int, Iterator[int]] = defaultdict(lambda: count(1))
         for statement, old in _nodes(self._module, self._module, inside_function=False):
             for kind, name, operator in MUTATION_OPERATORS:
                 for new in operator(old) if isinstance(old, kind) else ():
                     line = self._positions[old].start.line
-                    numbers[line] += 1
-                    yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), name, old, new)
+                    number = next(numbers[line])
+                    yield MutationSite(f"{line}.{number}", line, self._lines(statement, old), name, old, new)
 
     def _lines(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
         """All lines of a simple statement; of one with a body, those down to the end of ``node``, in its head."""
         last = statement if isinstance(statement, libcst.SimpleStatementLine) else node
         return range(self._positions[statement].start.line, self._positions[last].end.line + 1)
 
-    def _made(self, places: Iterator[MutationSite], most: int) -> list[Mutant]:
+    def _made(self, places: Iterable[MutationSite], most: int) -> list[Mutant]:
         texts = {self._source}
         mutants: list[Mutant] = []
         for place in places:

@@ -126,10 +126,8 @@ def _mutants(content: bytes, options: MutationOptions) -> tuple[int, list[Mutant
     from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile  # here: libcst is an extra
 
     file = MutatedFile(content.decode("utf-8-sig"))
-    if options.mutants is None:
-        return len(file.places), file.sample(options.max_mutants, options.seed)
     try:
-        return len(file.places), file.named(options.mutants)
+        return len(file.places), file.chosen(options)
     except ValueError as error:
         hint = "the ids belong to the earlier content of the file"
         raise UsageError(f"check mutation: mutants: {error}", hint) from error

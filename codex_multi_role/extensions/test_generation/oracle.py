@@ -14,7 +14,7 @@ from codex_multi_role.checks.junit_report import read_report
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.suite import Suite
-from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, OBSERVED, UNKNOWN
+from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, UNKNOWN, is_suspected
 from codex_multi_role.extensions.test_generation.warm_suite import FOLDER
 from codex_multi_role.reading.json_types import Json
 
@@ -67,8 +67,7 @@ def judge_items(context: CheckContext) -> TestItemsResult:
     for each in options.items:
         verdicts[each["id"]] = _verdict(each, told.get(_name(each)), output, start)
         start += len(each["test"].splitlines()) + 2
-    told_of = [{**each, **verdicts[each["id"]]} for each in options.items]
-    doubted = [each for each in told_of if each["verdict"] == FAILS and each["source"] != OBSERVED]
+    doubted = [*filter(is_suspected, ({**each, **verdicts[each["id"]]} for each in options.items))]
     return TestItemsResult(status="judged", verdicts=verdicts, doubted=doubted)
 
 

@@ -19,7 +19,8 @@ from codex_multi_role.extensions.test_generation.tests_source import Function, n
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
-QUOTED = ("docstring", "readme", "caller")
+QUOTED = {"docstring": "docstrings of the file", "readme": "README", "caller": "code that calls it"}
+"""By the source of an item that has a quote, where the quote is."""
 OBSERVED: Final = "observed"
 HOLDS: Final = "holds"
 FAILS: Final = "does not hold"
@@ -166,12 +167,9 @@ def _usable(item: PlanItem, module: TargetModule, texts: Mapping[str, str]) -> J
     if item.source in QUOTED:
         quote, text = (" ".join(each.split()) for each in (item.quote, texts.get(item.source, "")))
         if len(quote) < MIN_QUOTE_CHARACTERS or quote not in text:
-            raise Unusable(f"its quote is not in the {_PLACES[item.source]}")
+            raise Unusable(f"its quote is not in the {QUOTED[item.source]}")
     test = rendered(item, module, f"test_{slug(item.why)}")
     return JudgedItem(**item.model_dump(), test=test, expected=in_words(item.expect), called=sorted(_called(item)))
-
-
-_PLACES = {"docstring": "docstrings of the file", "readme": "README", "caller": "code that calls it"}
 
 
 def slug(text: str) -> str:
