@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from codex_multi_role.checks.junit_report import MAX_MESSAGE_CHARACTERS
-from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, IDENTITIES, is_open, is_suspected
+from codex_multi_role.extensions.test_generation.plan_items import HOLDS, IDENTITIES, is_open, is_suspected
+from codex_multi_role.extensions.test_generation.removed_tests import alone, rows_of
 from codex_multi_role.extensions.test_generation.state_machine import MeasuredTests
-from codex_multi_role.extensions.test_generation.test_files import Texts, names_in, texts_of
+from codex_multi_role.extensions.test_generation.test_files import Texts, names_in, rows_in, texts_of
 from codex_multi_role.extensions.test_generation.tests_source import (
     CHECKING_CALLS,
     Function,
@@ -66,10 +67,14 @@ class Expectation:
 
 @dataclass(frozen=True)
 class PlannedCheck:
-    """What an item of the plan says, as the check of its own test; ``value`` is what it expects."""
+    """What an item of the plan says, as the ``check`` of its own test; ``value`` is what it expects.
+
+    ``case`` is a check of its call after its setup.
+    """
 
     item: Json
     check: Expectation | None
+    case: Expectation | None
     value: Any
 
     def is_in(self, check: Expectation) -> bool:
@@ -93,16 +98,20 @@ class PlannedCheck:
 
     def is_same_case(self, check: Expectation) -> bool:
         """Whether ``check`` is about the same call, after the same set-up."""
-        own = self.check
+        own = self.case
         return own is not None and own.subject == check.subject and {*own.context} <= {*check.context}
 
 
 def planned(item: Json) -> PlannedCheck:
     expect = item["expect"]
-    (checks,) = checks_in(item["test"]).values() or ([],)
+    test = str(item["test"])
+    (checks,) = checks_in(test).values() or ([],)
+    is_value = "\n    result = " in test
+    (cases,) = checks_in(f"{test}    assert result is None\n").values() if is_value else (checks,)
     name = str(expect.get("is", "")).lower()
     value = expect.get("equals", expect.get("raises", expect.get("close", name)))
-    return PlannedCheck(item, checks[-1] if checks else None, IDENTITIES.get(name, value))
+    last, case = (each[-1] if each else None for each in (checks, cases))
+    return PlannedCheck(item, last, case, IDENTITIES.get(name, value))
 
 
 def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json], target: str) -> Iterator[Json]:
@@ -119,13 +128,13 @@ def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json]
     for test, checks in before:
         if not best.crashed and test not in messages and best.failed <= len(best.failures):
             continue
-        if any(each.states(check) for check in checks for each in items if is_suspected(each.item)):
-            continue
         is_strict = not best.crashed and not _failed_by_itself(messages.get(test, ""), target)
         own = [each for name, new in now if name == test or name not in dict(before) for each in new]
         every = [each for _, new in now for each in new]
         for check in checks:
             said = [each for each in items if each.states(check)]
+            if any(is_suspected(each.item) for each in said):
+                continue
             is_kept = any(check == each if is_strict else _is_similar(check, each) for each in own)
             closer = (_is_closer(each, check, checks, item, is_strict) for each in every for item in items)
             if (said or not best.crashed) and not is_kept and not any(closer):
@@ -147,35 +156,28 @@ def asserting(source: str, item: Json) -> list[str]:
 
 
 def tests_asserting(texts: Texts, tests: Collection[str], item: Json) -> list[str]:
-    """Those of ``tests``, by pytest's names, that `asserting` finds in ``texts``."""
-    names = {path: {*asserting(text, item)} for path, text in texts.items()}
-    return [test for path in texts for test in tests if names[path].intersection(names_in(path, [test]))]
+    """Those of ``tests``, by pytest's names, that `asserting` finds in ``texts``; each row of parameters by itself."""
+    rows = [(text, test, row) for path, text in texts.items() for test in tests for row in rows_in(path, [test])]
+    return [test for text, test, row in rows if row.partition("[")[0] in asserting(alone(text, row), item)]
 
 
 def untested(sources: Collection[str], plan: Sequence[Json]) -> list[str]:
     """The ids of items that no test is about; of those that cannot be evaluated, that no test states."""
-    found = []
-    for item in filter(is_open, plan):
-        search = asserting if item["verdict"] != HOLDS else _using
-        if not any(search(text, item) for text in sources):
-            found.append(item["id"])
-    return found
-
-
-def states_suspected(texts: Texts, tests: Collection[str], plan: Sequence[Json]) -> set[str]:
-    """Those of ``tests`` that state what a suspected bug is about."""
-    return {test for item in plan if is_suspected(item) for test in tests_asserting(texts, tests, item)}
+    searches = ((item, _using if item["verdict"] == HOLDS else asserting) for item in filter(is_open, plan))
+    return [item["id"] for item, search in searches if not any(search(text, item) for text in sources)]
 
 
 def contrary(source: str, plan: Sequence[Json]) -> dict[str, str]:
-    """By passing test, the id of the suspected bug that it takes for right."""
-    items = [planned(each) for each in plan if each["verdict"] == FAILS and is_suspected(each)]
-    return {
-        name: item.item["id"]
-        for name, checks in checks_in(source).items()
-        for item in items
-        if any(item.is_same_case(check) and check.operator in DECIDING for check in checks)
-    }
+    """By passing test, or row of its parameters, the id of the suspected bug that it takes for right."""
+
+    def is_about(text: str, test: str) -> bool:
+        return any(item.is_same_case(each) and each.operator in DECIDING for each in checks_in(text)[test])
+
+    found = dict[str, str]()
+    for item in map(planned, filter(is_suspected, plan)):
+        rows = [(row, name) for name in checks_in(source) if is_about(source, name) for row in rows_of(source, name)]
+        found |= {row: item.item["id"] for row, name in rows if is_about(alone(source, row), name)}
+    return found
 
 
 def _using(source: str, item: Json) -> list[str]:

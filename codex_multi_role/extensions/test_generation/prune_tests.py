@@ -107,18 +107,17 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
     options = context.read_options(PruneTestsOptions, "prune_tests")
     given = left = texts_of(options.files)
     flaky = _flaky(context, options, given)
-    left = without_tests(left, flaky.tests)
-    pruned = _contrary(left, options.plan)
-    left = without_tests(left, [each["test"] for each in pruned])
+    left, pruned = without_tests(left, flaky.tests), list[Json]()
     for number in range(1, MOST_ROUNDS + 1):
         put_all(context, left)
         remove(context, given.keys() - left.keys())
         result = _measure(context, options, list(left), number) if left else NOTHING
-        failures = [*result["failures"], *leaks(result)]
-        smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in failures])
+        gone = [*result["failures"], *leaks(result)]
+        gone += _contrary(without_tests(left, [each["test"] for each in gone]), options.plan)
+        smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in gone])
         if smaller == left or number == MOST_ROUNDS:  # nothing fails, or no failure is a function of these files
             break
-        pruned += failures
+        pruned += gone
         left = smaller
         if number == 1 and flaky.reason and flaky.runs:  # the test that prevented the repetition may be gone
             flaky = _flaky(context, options, left)

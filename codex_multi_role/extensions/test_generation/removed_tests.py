@@ -29,6 +29,18 @@ def without(source: str, names: Collection[str]) -> str:
     return "".join(lines)
 
 
+def rows_of(source: str, test: str) -> list[str]:
+    """The rows of a test's parameters, as in `without`; the test itself if they cannot be told apart."""
+    every = [ids for each in functions_in(source) if each.name == test for _, ids in _rows(each.node)]
+    return [f"{test}[{min(ids)}]" for ids in every] if all(every) and every else [test]
+
+
+def alone(source: str, row: str) -> str:
+    """The source without the other rows of the same test; unchanged if ``row`` is none that can be told apart."""
+    every = rows_of(source, row.partition("[")[0])
+    return without(source, {*every} - {row}) if row in every else source
+
+
 def _without_rows(source: str, names: Collection[str]) -> tuple[str, set[str]]:
     """The source without the rows of parameters in ``names``, and the names of the tests to remove as a whole."""
     gone: dict[str, set[str]] = {}

@@ -11,8 +11,8 @@ from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, dec
 from codex_multi_role.checks.choose import Criterion, choose
 from codex_multi_role.checks.merge import RefusedItem
 from codex_multi_role.extensions.test_generation.existing_tests import together
-from codex_multi_role.extensions.test_generation.expectations import changed_expectations, states_suspected, untested
-from codex_multi_role.extensions.test_generation.plan_items import target_module, usable_items
+from codex_multi_role.extensions.test_generation.expectations import changed_expectations, tests_asserting, untested
+from codex_multi_role.extensions.test_generation.plan_items import is_suspected, target_module, usable_items
 from codex_multi_role.extensions.test_generation.prune_tests import leaks
 from codex_multi_role.extensions.test_generation.state_machine import (
     BOTH,
@@ -172,7 +172,8 @@ def _attempt(
     known = together(options.existing, options.target, dict(measured))
     failures = [*measured["failures"], *leaks(measured)]
     is_error = 0 if crashed else measured["errors"]
-    explained = states_suspected(texts, [each["test"] for each in measured["failures"]], plan)
+    failing = [each["test"] for each in measured["failures"]]
+    explained = {test for item in plan if is_suspected(item) for test in tests_asserting(texts, failing, item)}
     return MeasuredTests(
         files=files,
         code=shown(texts),

@@ -217,3 +217,22 @@ def test_tests_that_take_a_suspected_bug_for_right_are_known() -> None:
     assert contrary(right, [{**bug, "source": "observed"}]) == {}
     assert contrary(right, [{**bug, "withdrawn": "wrong"}]) == {}
     assert contrary(right, [{**bug, "withdrawn": "wrong", "source": "readme"}]) == {"test_it": "P1"}
+
+
+@pytest.mark.parametrize("gives", ["1", "is:nan", "close:25", "raises:Err", "nothing_raised:"])
+@pytest.mark.parametrize("says", ["assert give(2) == 7", "with pytest.raises(OSError):\n        give(2)"])
+def test_test_that_says_what_the_call_does_instead_takes_it_for_right(gives: str, says: str) -> None:
+    (plan,), _ = usable(SHAPES, item(1, "give(n)", gives, "n = 2"))
+    source = f"import pytest\nfrom program import give\n\n\ndef test_it():\n    {says}\n"
+    bug = {**plan, "verdict": "does not hold"}
+    assert contrary(source, [bug]) == {"test_it": "P1"}
+    assert contrary(source.replace("give(2)", "give(3)"), [bug]) == {}
+
+
+def test_only_the_row_that_takes_a_suspected_bug_for_right_is_known() -> None:
+    (plan,), _ = usable(SHAPES, item(1, "give(1)", "2"))
+    rows = (
+        "@pytest.mark.parametrize('n, it', [(0, 0), (1, 1), (2, 2)])\ndef test_it(n, it):\n    assert give(n) == it\n"
+    )
+    source = f"import pytest\nfrom program import give\n\n\n{rows}"
+    assert contrary(source, [{**plan, "verdict": "does not hold"}]) == {"test_it[1-1]": "P1"}

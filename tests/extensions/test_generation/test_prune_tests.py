@@ -172,6 +172,33 @@ def test_rows(more):
     assert not any(f"test_{name}" in left for name in names)
 
 
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("says", "message"), [(6, "AssertionError"), (9, "it asserts the contrary of P1")], ids=["right", "contrary"]
+)
+def test_row_about_a_suspected_bug_costs_itself_only(make_context: MakeContext, says: int, message: str) -> None:
+    """``twice(3)`` gives 9: whether its row expects 6, as the plan does, and fails, or takes 9 for right and passes."""
+    source = "def twice(n):\n    return n * n\n"
+    code = f"""import pytest
+from two import twice
+
+
+@pytest.mark.parametrize("n, expected", [(2, 4), (3, {says}), (0, 0)])
+def test_twice(n, expected):
+    assert twice(n) == expected
+"""
+    bug = judged(item("P1", "6", "twice", "3"), source, "two", "does not hold", got="9")
+    files = [{"path": "tests/test_two.py", "content": code}]
+    context = make_context({"two.py": source}, target="two.py", files=files, runs=1, plan=[bug])
+    result: dict[str, Any] = prune_tests(context)
+    assert [each["test"] for each in result["pruned"]] == [f"tests.test_two::test_twice[3-{says}]"]
+    assert message in result["pruned"][0]["message"]
+    assert (result["passed"], result["coverage"]) == (2, 100.0)
+    assert [(each["id"], each["tests"]) for each in result["suspected_bugs"]] == [("P1", ["test_twice"] * (says == 6))]
+    left = (context.workspace.root / "tests/test_two.py").read_text()
+    assert left == code.replace(f"(3, {says}), ", "")
+
+
 REACHES = st.dictionaries(st.text("abc", min_size=1), st.frozensets(st.integers(0, 12)), max_size=9)
 
 
