@@ -207,10 +207,13 @@ def _is_closer(
 ) -> bool:
     """Whether ``now`` states what the plan's item expects, for the planned input.
 
-    It must state it more strictly than ``before``, or as strictly if it is new.
+    It must state it more strictly than ``before``, or as strictly if it is new. Of ``others``, those before, only one
+    about the same can replace it.
     """
-    strictness = item.strictness(now)
-    if now.operator not in DECIDING or not strictness or strictness < item.strictness(before) + (now in others):
+    strictness, was_there = item.strictness(now), now in others
+    if now.operator not in DECIDING or not strictness or strictness < item.strictness(before) + was_there:
+        return False
+    if was_there and now.subject != before.subject:
         return False
     if not is_strict:
         return now.guards == before.guards and item.is_in(now) and item.is_in(before)

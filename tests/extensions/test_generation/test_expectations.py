@@ -91,6 +91,7 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "assertion removed": (ZERO, ZERO.replace("assert sign(0) == 0", "sign(0)")),
     "assertion of nothing": (ZERO, ZERO.replace("sign(0) == 0", "True")),
     "one of two assertions removed": (TWICE, ZERO),
+    "beside what the plan says": (f"{ZERO}    assert sign(5) == 2\n", f"{ZERO}    assert sign(5) == 1\n"),
     "test removed": (ZERO, ""),
     "test emptied": (ZERO, "def test_p1_zero():\n    pass\n"),
     "skipped": (ZERO, f"@pytest.mark.skip\n{ZERO}"),
@@ -225,6 +226,22 @@ def test_honest_correction_is_kept(make_context: MakeContext, correction: str) -
     message, first, second = HONEST[correction]
     result = verdict(make_context, first, second, message)
     assert (result["status"], result["reason"]) == ("kept", "")
+
+
+def test_row_about_a_suspected_bug_excuses_itself_only(make_context: MakeContext) -> None:
+    """Another row that fails is a failure to fix, and giving in to it is noticed."""
+    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN, **KNOWN))
+    bug = {"P1": {"verdict": "does not hold", "got": "1", "reason": ""}}
+    state: Any = advance_state(make_context({}, state=planned["state"], limits=LIMITS, verdicts=bug))["state"]
+    failures = [{"test": f"tests.test_one::test_p1[{row}]", "message": COMPARED} for row in ("0-0", "5-2")]
+    red = {**GREEN, "passed": 1, "failed": 2, "failures": failures}
+    found = []
+    for five, measured in ((2, red), (1, {**red, "failed": 1, "failures": failures[:1]})):
+        tests = {"path": "tests/test_one.py", "content": HEAD + ROWS.replace("(5, 1)", f"(5, {five})")}
+        executed = advance_state(make_context({}, state=state, limits=LIMITS, tests=tests, executed=measured))
+        state = advance_state(make_context({}, state=executed["state"], limits=LIMITS, judged={}))["state"]
+        found.append((state["attempt"]["failed"], [each["assertion"] for each in state["attempt"]["away"]]))
+    assert found == [(1, []), (0, ["assert sign(n) == expected"])]
 
 
 def test_developer_of_a_duel_that_gives_in_loses(make_context: MakeContext) -> None:
