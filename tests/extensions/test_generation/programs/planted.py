@@ -3,6 +3,14 @@
 # ruff: noqa: E501 - a table
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.teams import Record
+
+RIGHT, WRONG = 1, 2
+"""The columns with what a function returns."""
+
 PLANTED = """
 clamp(n, low, high) | max(low, min(n, high)) | max(low, min(n, low)) | clamp(5, 0, 9) | 5
 is_leap(y) | y % 4 == 0 and (y % 100 != 0 or y % 400 == 0) | y % 4 == 0 | is_leap(1900) | is:false
@@ -65,9 +73,71 @@ safe(v) | list(v) | v.sort() | safe((2, 1)) | [2, 1]
 sign(n) | (n > 0) - (n < 0) | 1 if n >= 0 else -1 | sign(0) | 0
 nan(n) | float("nan") if n < 0 else n ** 0.5 | abs(n) ** 0.5 | nan(-1) | is:nan
 """
-CASES = [tuple(part.strip() for part in line.split(" | ")) for line in PLANTED.strip().splitlines()]
 
 
-def program(column: int) -> str:
-    """All right ones (1), or all wrong ones (2), as one module."""
-    return "\n\n".join(f"def {case[0]}:\n    return {case[column]}\n" for case in CASES)
+@dataclass(frozen=True)
+class Program:
+    """A line of the table: ``call`` ``gives`` what `expected` reads."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.parts[0].partition("(")[0]
+
+    @property
+    def call(self) -> str:
+        return self.parts[3]
+
+    @property
+    def gives(self) -> str:
+        return self.parts[4]
+
+    def text(self, version: int) -> str:
+        return f"def {self.parts[0]}:\n    return {self.parts[version]}\n"
+
+    def item(self, number: int, **more: object) -> Record:
+        """As an item of a plan."""
+        return item(number, self.call, self.gives, **more)
+
+    def outcome(self, version: int) -> str:
+        """What the call gives in that version."""
+        names: dict[str, Any] = {}
+        exec(self.text(version), names)
+        try:
+            return repr(eval(self.call, names))
+        except Exception as error:
+            return f"raises:{type(error).__name__}"
+
+    def test(self, gives: str) -> str:
+        """A test that the call gives that."""
+        kind, _, value = gives.partition(":")
+        says = {
+            "is": f"assert {self.call} is {value.title()}",
+            "raises": f"with pytest.raises({value}):\n        {self.call}",
+            "close": f"assert {self.call} == pytest.approx({value})",
+        }
+        nan = f"assert math.isnan({self.call})"
+        return f"def test_it():\n    {nan if value == 'nan' else says.get(kind, f'assert {self.call} == {gives}')}\n"
+
+
+def planted() -> list[Program]:
+    return [Program(tuple(part.strip() for part in line.split(" | "))) for line in PLANTED.strip().splitlines()]
+
+
+def expected(text: str) -> Record:
+    """An expectation of a plan: ``is:none``, ``raises:KeyError``, ``close:1.5``, ``nothing_raised:``, or an expression."""
+    kind, _, value = text.partition(":")
+    match kind:
+        case "is" | "raises":
+            return {kind: value}
+        case "close":
+            return {"close": float(value), "within": 0.01}
+        case "nothing_raised":
+            return {"nothing_raised": True}
+    return {"equals": text}
+
+
+def item(number: int, call: str, gives: str, *setup: str, **more: object) -> Record:
+    usual = {"id": f"P{number}", "why": f"case {number}", "source": "name", "setup": [*setup]}
+    return {**usual, "call": call, "expect": expected(gives), **more}
