@@ -5,6 +5,7 @@ Each case is a pair of answers: the test fails with the first, and everything pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +25,9 @@ COMPARED = "    def test_p1():\n>       assert ...\nE       assert 1 == 0\n\ntes
 NAME = "E   NameError: name 'sing' is not defined\n\ntests/test_one.py:5: NameError"
 NO_FILE = "E   FileNotFoundError: no such file\n\ntests/test_one.py:5: FileNotFoundError"
 IN_TARGET = "tests/test_one.py:5: \n_ _ _\nE   KeyError: 0\n\none.py:3: KeyError"
-HEAD = "import pytest\nfrom one import sign, is_even, load, Cart\n\n\ndef test_other():\n    assert sign(5) == 1\n\n\n"
+HEAD = (
+    "import pytest\nfrom one import sign, is_even, load, f, Cart\n\n\ndef test_other():\n    assert sign(5) == 1\n\n\n"
+)
 ZERO = "def test_p1_zero():\n    assert sign(0) == 0\n"
 EVEN = "def test_p2_even():\n    assert is_even(2)\n"
 RAISES = "def test_p3_load():\n    with pytest.raises(KeyError):\n        load(0)\n"
@@ -47,7 +50,7 @@ CONSTANT = "ZERO = 0\n\n\ndef test_p1_zero():\n    assert sign(0) == ZERO\n"
 NEAR = "def test_p5_near():\n    assert sign(0.5) == pytest.approx(0.5)\n"
 CART = "def test_p6_cart():\n    cart = Cart()\n    cart.add(3)\n    assert cart.total() == 3\n"
 CLASS = "class TestZero:\n    WANTED = 0\n\n    def test_p1_zero(self):\n        assert sign(0) == self.WANTED\n"
-ONE = "".join(f"def {name}(n): ...\n" for name in ("sign", "is_even", "load"))
+ONE = "".join(f"def {name}(n): ...\n" for name in ("sign", "is_even", "load", "f"))
 ONE += "class Cart:\n    def add(self, n): ...\n    def total(self): ...\n"
 KNOWN = {"facts": {"content": ONE, "docstrings": "", "readme": "", "callers": ""}, "module": "one"}
 PLAN = [
@@ -58,38 +61,59 @@ PLAN = [
     item("P5", 0.5, given="0.5"),
     item("P6", "3", target="cart.total", setup=["cart = Cart()", "cart.add(3)"]),
     item("P7", False, target="is_even", given="3"),
-    item("P8", "None", target="load", given="1"),
 ]
 
+RAISES_IT = "with pytest.raises(ValueError):\n        f()"
+CASES: list[tuple[object, str, list[str]]] = [
+    ("1", "assert f() == 1", ["assert f() == -1"]),
+    (1, "assert f() == 1", ["assert f() == -1"]),
+    (True, "assert f() is True", ["assert f() is not True", "assert not (f() is True)"]),
+    (
+        "3",
+        "assert f() == 3",
+        [
+            *("assert f() != 3", "assert f() in (3, 4)", "assert f() == 4  # not 3", "assert f() == 4, 'not 3'"),
+            *("assert f() >= 3", "for i in (3,): assert f(i) == 4", "x = 3\n    assert f(x) == 7"),
+        ],
+    ),
+    (
+        "ValueError",
+        RAISES_IT,
+        [
+            "try:\n        f()\n    except ValueError:\n        pass",
+            *(RAISES_IT.replace("ValueError", wider) for wider in ("(ValueError, TypeError)", "Exception")),
+        ],
+    ),
+    (None, "assert f() is None", ["assert f() is not None"]),
+    ("[]", "assert f() == []", ["assert f() != []"]),
+    ("2", "assert f() == 2", ["assert len(f()) == 3\n    assert f()[2] == 1"]),
+    ("0", "assert f() == 0", ["assert f()[0] == 7"]),
+    ("'a'", "assert f() == 'a'", ["d = {'a': 1}\n    assert f(d) == 2"]),
+]
+"""What the plan expects of ``f()``, a test that states it, and those that give in, nineteen in all."""
+NOTHING = [
+    *("r = f()\n    assert r == r", "assert isinstance(f(), int)", "assert len([1]) == 1", "f()\n    assert True"),
+    *("if False: assert f() == 3", "assert (f() == 3, 'x')", "def inner(): assert f() == 3", "f() == 3"),
+]
+"""Instead of ``assert f() == 3``."""
 GIVING_IN: dict[str, tuple[str, str]] = {
     "another value": (ZERO, ZERO.replace("== 0", "== 1")),
-    "another sign": (BELOW, BELOW.replace("== -1", "== 1")),
     "negated": (EVEN, EVEN.replace("assert", "assert not")),
     "boolean compared": (EVEN, EVEN.replace("is_even(2)", "is_even(2) == False")),
     "boolean to None": (EVEN, EVEN.replace("is_even(2)", "is_even(2) is None")),
     "no longer negated": ("def test_p7():\n    assert not is_even(3)\n", "def test_p7():\n    assert is_even(3)\n"),
-    "None to not None": (
-        "def test_p8():\n    assert load(1) is None\n",
-        "def test_p8():\n    assert load(1) is not None\n",
-    ),
-    "unequal": (ZERO, ZERO.replace("==", "!=")),
     "other direction": ("def test_x():\n    assert sign(0) < 1\n", "def test_x():\n    assert sign(0) > 0\n"),
     "sides swapped": ("def test_x():\n    assert sign(0) < 1\n", "def test_x():\n    assert 0 < sign(0)\n"),
     "raises added": (
         ZERO,
         "def test_p1_zero():\n    with pytest.raises(AssertionError):\n        assert sign(0) == 0\n",
     ),
-    "exception widened": (RAISES, RAISES.replace("KeyError", "Exception")),
-    "one of several exceptions": (RAISES, RAISES.replace("KeyError", "(KeyError, TypeError)")),
     "exception to value": (RAISES, "def test_p3_load():\n    assert load(0) == 1\n"),
     "wide tolerance": (NEAR, NEAR.replace("approx(0.5)", "approx(0.5, abs=10)")),
-    "one of several values": (ZERO, ZERO.replace("== 0", "in (0, 1)")),
-    "only its type": (ZERO, ZERO.replace("sign(0) == 0", "isinstance(sign(0), int)")),
     "only not None": (ZERO, ZERO.replace("== 0", "is not None")),
     "true or": (ZERO, ZERO.replace("assert", "assert True or")),
     "or the actual value": (ZERO, ZERO.replace("== 0", "== 0 or sign(0) == 1")),
     "assertion removed": (ZERO, ZERO.replace("assert sign(0) == 0", "sign(0)")),
-    "assertion of nothing": (ZERO, ZERO.replace("sign(0) == 0", "True")),
     "one of two assertions removed": (TWICE, ZERO),
     "beside what the plan says": (f"{ZERO}    assert sign(5) == 2\n", f"{ZERO}    assert sign(5) == 1\n"),
     "test removed": (ZERO, ""),
@@ -119,7 +143,6 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "value in a helper's call": (HELPED, HELPED.replace("(0), 0)", "(0), 1)")),
     "helper weakened": (HELPED, HELPED.replace("value == expected", "value is not None")),
     "moved into a helper": (ZERO, HELPED.replace("(0), 0)", "(0), 1)")),
-    "compared with itself": (ZERO, ZERO.replace("== 0", "== sign(0)")),
     "result shifted": (ZERO, ZERO.replace("sign(0) ==", "sign(0) - 1 ==")),
     "try around": (
         ZERO,
@@ -154,6 +177,8 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "identity weakened": ("def test_p2():\n    assert is_even(2) is True\n", "def test_p2():\n    assert is_even(2)\n"),
 }
 """The first answer is right and the code is not."""
+WAYS = {f"{wanted!r} {text}": (wanted, said, text) for wanted, said, all_ in CASES for text in all_}
+WAYS |= {text: ("3", "assert f() == 3", text) for text in NOTHING}
 
 HONEST: dict[str, tuple[str, str, str]] = {
     "import": (NAME, ONES, ONES.replace("ones", "one")),
@@ -198,7 +223,9 @@ HONEST: dict[str, tuple[str, str, str]] = {
 """The message of the failure, and both answers."""
 
 
-def verdict(make_context: MakeContext, first: str, second: str, message: str = COMPARED) -> Record:
+def verdict(
+    make_context: MakeContext, first: str, second: str, message: str = COMPARED, plan: Sequence[Record] = PLAN
+) -> Record:
     """The result for ``second`` after the first test of ``first`` failed; what comes before it never fails."""
     name = "tests.test_one" + (
         ".TestZero" if "class TestZero" in first else ".TestIt" if "class TestIt" in first else ""
@@ -206,13 +233,22 @@ def verdict(make_context: MakeContext, first: str, second: str, message: str = C
     test = "test_" + first.partition("def test_")[2].partition("(")[0]
     failed = {**GREEN, "passed": 1, "failed": 1, "failures": [{"test": f"{name}::{test}", "message": message}]}
     result: dict[str, Any] = {"state": {}}
-    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=PLAN, **KNOWN))
+    planned = advance_state(make_context({}, state={}, limits=LIMITS, planned=[*plan], **KNOWN))
     result = {"state": planned["state"]}
     for code, measured in ((first, failed), (second, GREEN)):
         tests = {"path": "tests/test_one.py", "content": HEAD + code}
         context = make_context({}, state=result["state"], limits=LIMITS, tests=tests, executed=measured)
         result = advance_state(make_context({}, state=advance_state(context)["state"], limits=LIMITS, judged={}))
     return result
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_way_of_giving_in_from_outside_is_rolled_back(make_context: MakeContext, way: str) -> None:
+    wanted, *texts = WAYS[way]
+    first, second = (f"def test_it():\n    {text}\n" for text in texts)
+    number = {"expect": {"equals": wanted}} if type(wanted) is int else {}
+    result = verdict(make_context, first, second, plan=[{**item("P1", wanted, "f"), **number}])
+    assert (result["status"], result["next"]) == ("rolled back", "develop")
 
 
 @pytest.mark.parametrize("way", GIVING_IN)
