@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,6 @@ from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage import CoverageResult, measure_coverage
-from codex_multi_role.extensions.measuring.coverage_report import Places
 from codex_multi_role.extensions.measuring.coverage_run import junit_name
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat
@@ -32,11 +32,14 @@ from codex_multi_role.extensions.test_generation.test_files import (
     texts_of,
     without_tests,
 )
-from codex_multi_role.extensions.test_generation.tests_source import tests_without_assertion
+from codex_multi_role.extensions.test_generation.tests_source import functions_in, tests_without_assertion
 from codex_multi_role.reading.json_types import Json
 
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
-NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
+NOTHING: Json = {
+    **{"status": "no tests", "reason": "", "crashed": True, "exit_code": None, "failed": 0, "errors": 0, "skipped": 0},
+    **{**GONE, "failures": [], "seconds": 0.0, "output_tail": ""},
+}
 MOST_ROUNDS = 5
 """A report names at most twenty failures, and a test may fail only after another is removed."""
 MOST_RUNS = 10
@@ -75,20 +78,12 @@ class FlakyTests(ResultPart):
 
 
 class PruneTestsResult(CoverageResult):
-    """The coverage by the tests that are left, and what was ``pruned``. Without one, optional fields are missing.
+    """The coverage by the tests that are left, and what was ``pruned``.
 
     ``files``: the paths of those that are left. ``suspected_bugs``: plan items whose test failed although it expects
     what the plan says, or whose assertion was ``changed``, with its ``tests``. A test of no item is one of its own.
     """
 
-    reason: str = ""
-    exit_code: int | None = None
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    uncovered: list[Places] = Field(default=[])
-    seconds: float = 0.0
-    output_tail: str = ""
     files: list[str]
     pruned: list[FailedTest]
     flaky: FlakyTests
@@ -168,10 +163,9 @@ def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> F
 
 
 def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[str], number: int) -> Json:
-    given: dict[str, object] = {"target": options.target, "tests": list(tests)}
-    if options.timeout_seconds is not None:
-        given["timeout_seconds"] = options.timeout_seconds
-    return measure_coverage(replace(context, folder=context.folder / f"{number:03d}", options=given))
+    given = options.model_dump(include={"target", "timeout_seconds"}, exclude_none=True)
+    folder = context.folder / f"{number:03d}"
+    return measure_coverage(replace(context, folder=folder, options={**given, "tests": list(tests)}))
 
 
 def _is_import_error(message: str, target: str) -> bool:
@@ -181,15 +175,21 @@ def _is_import_error(message: str, target: str) -> bool:
 
 
 def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
-    """The plan items that do not hold, or whose failing tests expect what the plan says: the code may be wrong."""
+    """The plan items that do not hold, or what developers' failing tests, here as ``test``, expect as the plan does."""
+    written = {each.name: ast.unparse(each.node) for text in texts.values() for each in functions_in(text)}
     failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
     changed = {str(each["test"]): each["assertion"] for each in options.changed}
     found, left = [], {name for path in texts for name in names_in(path, failed) if name in changed}
     for item in options.plan:
         stating = tests_asserting(texts, failed, item)
         own = [name for path in texts for name in names_in(path, stating)]
-        if is_suspected(item) or (own and item["verdict"] == UNKNOWN and not item["withdrawn"]):
+        if is_suspected(item):
             found.append({**item, "tests": own})
+        elif own and item["verdict"] == UNKNOWN and not item["withdrawn"]:
+            found.append({**item, "tests": own, "test": written[own[0]]})
         left -= {*own}
-    about = dict.fromkeys(("why", "source", "quote", "call", "got", "test", "withdrawn"), "")
-    return found + [{**about, "id": name, "expected": changed[name], "tests": [name]} for name in sorted(left)]
+    about = dict.fromkeys(("why", "source", "quote", "call", "got", "withdrawn"), "")
+    restored = (
+        {"id": name, "expected": changed[name], "tests": [name], "test": written[name]} for name in sorted(left)
+    )
+    return [*found, *({**about, **each} for each in restored)]

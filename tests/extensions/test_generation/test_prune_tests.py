@@ -75,7 +75,8 @@ def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeCont
     plan = [planned("2", "cannot be evaluated")]
     first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
     assert first[1] == second[1]
-    assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]
+    (bug,) = second[0]["suspected_bugs"]
+    assert (bug["tests"], bug["test"]) == (["test_p1_two"], "def test_p1_two():\n    assert one() == 2")
 
 
 @pytest.mark.real
@@ -125,9 +126,9 @@ def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> Non
     ]
     code = f"from one import one\n\n\n{GOOD}\n\n{bad}"
     result, _ = _prune(make_context, code, plan=[planned("7")], changed=changed)
-    assert [(bug["id"], bug["tests"]) for bug in result["suspected_bugs"]] == [
-        ("test_own", ["test_own"]),
-        ("test_p1_less", ["test_p1_less"]),
+    assert [(bug["id"], bug["tests"], bug["test"]) for bug in result["suspected_bugs"]] == [
+        ("test_own", ["test_own"], "def test_own():\n    assert one() > 1"),
+        ("test_p1_less", ["test_p1_less"], "def test_p1_less():\n    assert one() < 1"),
     ]
 
 
