@@ -219,16 +219,16 @@ def _missed(mutation: Json, metrics: Json, target: float) -> str:
 
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
     """Judge the figures, not the rounds' outcome, because they were measured again without failing tests."""
-    outcome = str(rounds["outcome"])
-    if outcome == "timeout":
-        short = _short_of(rounds["vars"]["state"]["best"], left, target)
-        return "timeout", "; ".join(filter(None, [USED_UP, short, _gaps(left)]))
-    if outcome != "success":
+    outcome, gaps = str(rounds["outcome"]), _gaps(left)
+    if outcome not in ("success", "timeout"):
         unread = rounds["steps"].get("source", {}).get("reason", "")
         return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")
-    if left["crashed"] or left["failures"] or left["coverage"] < target:
+    is_short = left["crashed"] or left["failures"] or (left["coverage"] or 0.0) < target
+    if outcome == "timeout" and (is_short or left["pruned"] or not gaps):
+        short = _short_of(rounds["vars"]["state"]["best"], left, target)
+        return "timeout", "; ".join(filter(None, [USED_UP, short, gaps]))
+    if is_short:
         return "incomplete", f"measured again: {_short_of({}, left, target)}"
-    gaps = _gaps(left)
     return ("incomplete" if gaps or left.get("suspected_bugs") else "success"), gaps
 
 

@@ -99,6 +99,7 @@ FACTS = {
 
 HELD = {name: {"verdict": "holds", "got": "", "reason": ""} for name in ("P1", "P2")}
 ITEMS: Record = {"status": "judged", "verdicts": HELD, "doubted": []}
+UNKNOWN = {**ITEMS, "verdicts": {"P1": {"verdict": "cannot be evaluated", "got": "", "reason": "no file"}}}
 FALSE = {"P1": {"verdict": "does not hold", "got": "2", "reason": ""}}
 DOUBTED = {**ITEMS, "verdicts": FALSE, "doubted": [{**P1, **FALSE["P1"], "expected": "1", "quote": "", "test": ""}]}
 
@@ -132,6 +133,11 @@ WAYS: dict[str, tuple[Record, Results, str]] = {
     "1 2 4.4 at once": ({}, {}, f"{FIRST} {REST} judge success/0"),
     "1 2 4.3 append": ({}, {"execute": [HALF, GREEN]}, f"{FIRST} {REST} judge {MORE} {REST} judge success/0"),
     "2 4.2 fix": ({}, {"execute": [FAILS, GREEN]}, f"{FIRST} {REST} judge develop:fix {REST} judge success/0"),
+    "2 4.2 not asserted": (
+        {},
+        {"items": [UNKNOWN], "write": [{**FILE, "content": CODE.replace("== 1", "!= 2")}, FILE]},
+        f"{FIRST} {REST} judge develop:fix {REST} judge success/0",
+    ),
     "2 4.2 error": ({}, {"execute": [ERROR, GREEN]}, f"{FIRST} {REST} judge develop:fix {REST} judge success/0"),
     "2 4.2 syntax": ({}, {"execute": [CRASH, GREEN]}, f"{FIRST} {REST} judge develop:syntax {REST} judge success/0"),
     "4.1": ({"max_iterations": 1}, {"execute": [HALF]}, f"{FIRST} {REST} judge timeout/1"),

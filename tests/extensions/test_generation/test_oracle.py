@@ -9,7 +9,7 @@ import pytest
 from codex_multi_role.extensions.test_generation.expectations import contrary
 from codex_multi_role.extensions.test_generation.oracle import judge_items
 from codex_multi_role.extensions.test_generation.plan_items import target_module, usable_items
-from tests.extensions.test_generation.programs.planted import RIGHT, WRONG, item, planted
+from tests.extensions.test_generation.programs.planted import item, planted
 from tests.support.checks import MakeContext
 from tests.support.teams import Record
 
@@ -29,14 +29,11 @@ def judged(make_context: MakeContext, source: str, *items: Record, **files: str)
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("version", "verdict"), [(RIGHT, "holds"), (WRONG, "does not hold")])
-def test_items_hold_in_right_programs_and_not_in_those_with_a_bug(
-    make_context: MakeContext, version: int, verdict: str
-) -> None:
+@pytest.mark.parametrize(("has_bug", "verdict"), [(False, "holds"), (True, "does not hold")])
+def test_planted_bugs_are_suspected_and_nothing_else(make_context: MakeContext, has_bug: bool, verdict: str) -> None:
     """Sixty of each; ``benchmarks/planted_bugs.py`` has them in whole runs, whatever the developer writes."""
-    programs = planted()
-    source = "\n\n".join(each.text(version) for each in programs)
-    plan = judged(make_context, source, *(each.item(number) for number, each in enumerate(programs)))
+    source = "\n\n".join(each.text(has_bug) for each in planted())
+    plan = judged(make_context, source, *(each.item(number) for number, each in enumerate(planted())))
     assert [(each["call"], each["got"], each["reason"]) for each in plan if each["verdict"] != verdict] == []
 
 
@@ -189,6 +186,8 @@ def test_tests_that_take_a_suspected_bug_for_right_are_known() -> None:
     assert contrary(right, [{**bug, "source": "observed"}]) == {}
     assert contrary(right, [{**bug, "withdrawn": "wrong"}]) == {}
     assert contrary(right, [{**bug, "withdrawn": "wrong", "source": "readme"}]) == {"test_it": "P1"}
+    rows = "@pytest.mark.parametrize('n, v', [(0, 0), (1, 1), (2, 2)])\ndef test_it(n, v):\n    assert give(n) == v\n"
+    assert contrary(f"import pytest\nfrom program import give\n\n\n{rows}", [bug]) == {"test_it[1-1]": "P1"}
 
 
 @pytest.mark.parametrize("gives", ["1", "is:nan", "close:25", "raises:Err", "nothing_raised:"])
@@ -199,12 +198,3 @@ def test_test_that_says_what_the_call_does_instead_takes_it_for_right(gives: str
     bug = {**plan, "verdict": "does not hold"}
     assert contrary(source, [bug]) == {"test_it": "P1"}
     assert contrary(source.replace("give(2)", "give(3)"), [bug]) == {}
-
-
-def test_only_the_row_that_takes_a_suspected_bug_for_right_is_known() -> None:
-    (plan,), _ = usable(SHAPES, item(1, "give(1)", "2"))
-    rows = (
-        "@pytest.mark.parametrize('n, it', [(0, 0), (1, 1), (2, 2)])\ndef test_it(n, it):\n    assert give(n) == it\n"
-    )
-    source = f"import pytest\nfrom program import give\n\n\n{rows}"
-    assert contrary(source, [{**plan, "verdict": "does not hold"}]) == {"test_it[1-1]": "P1"}

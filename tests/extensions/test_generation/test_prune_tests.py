@@ -133,10 +133,9 @@ def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> Non
 
 
 @pytest.mark.real
-def test_what_leaves_something_behind_or_fails_for_one_row_costs_itself_only(make_context: MakeContext) -> None:
+def test_what_leaves_something_behind_or_ends_the_process_costs_itself_only(make_context: MakeContext) -> None:
     """The session is complete all the same, and ends although the thread and the process do not."""
-    code = """import socket, subprocess, sys, threading, time
-import pytest
+    code = """import os, socket, subprocess, sys, threading, time
 from one import one
 
 KEPT = []
@@ -157,26 +156,24 @@ def test_socket():
     assert one() == 1
 
 
-@pytest.mark.parametrize("more", [0, 1, 2])
-def test_rows(more):
-    assert one() + more != 2
+def test_exit():
+    assert os._exit(3) == one()
+
+
+def test_good():
+    assert one() == 1
 """
     result, left = _prune(make_context, code)
     told = {each["test"].rpartition("::")[2]: each["message"] for each in result["pruned"]}
     names = ["thread", "process", "socket"]
-    assert {**told, "test_rows[1]": ""} == {
-        **{f"test_{name}": f"it leaves a {name} behind, which it must end" for name in names}, "test_rows[1]": ""
-    }  # fmt: skip
-    assert "test_rows[1]" in told
-    assert (result["status"], result["passed"], result["coverage"]) == ("passed", 2, 100.0)
-    assert 'parametrize("more", [0, 2])' in left
-    assert not any(f"test_{name}" in left for name in names)
+    assert told.pop("test_exit").startswith("it ended the whole test process (exit code 3)")
+    assert told == {f"test_{name}": f"it leaves a {name} behind, which it must end" for name in names}
+    assert (result["status"], result["passed"], result["coverage"]) == ("passed", 1, 100.0)
+    assert not any(f"test_{name}" in left for name in ("exit", *names))
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("says", "message"), [(6, "AssertionError"), (9, "it asserts the contrary of P1")], ids=["right", "contrary"]
-)
+@pytest.mark.parametrize(("says", "message"), [(6, "AssertionError"), (9, "it asserts the contrary of P1")])
 def test_row_about_a_suspected_bug_costs_itself_only(make_context: MakeContext, says: int, message: str) -> None:
     """``twice(3)`` gives 9: whether its row expects 6, as the plan does, and fails, or takes 9 for right and passes."""
     source = "def twice(n):\n    return n * n\n"

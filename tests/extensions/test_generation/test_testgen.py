@@ -127,19 +127,27 @@ def test_plan_of_observed_items_alone_is_incomplete(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_only_what_the_own_tests_leave_is_asked_for(tmp_path: Path) -> None:
-    """Their settings count, and their file stays byte for byte. Nothing left is a success without a turn."""
+    """Their settings count, and their file stays byte for byte. Nothing left is a success without a turn.
+
+    The planner sees the README, callers and names of tests, and quotes them.
+    """
+    quotes = (("P2", "4", "readme", "gives 1 for a\npositive"), ("P3", "9", "caller", "sign(9)"))
+    quoted = [item(name, "1", given=given, source=source, quote=quote) for name, given, source, quote in quotes]
     extra = f"{SIGN}\n\ndef debug():  # nobody tests this\n    return 1\n"
     own = f"{IMPORT}def test_negative():\n    assert sign(-1) == -1\n\n\ndef test_red():\n    assert sign(-2) == 1\n"
     files = {
         "sign.py": extra,
         "tests/unit/test_sign.py": own,
         ".coveragerc": "[report]\nexclude_lines = nobody tests\n",
+        "README.md": "# Use\n\n`sign` gives 1 for a positive number.\n\n# License\n\nFree.\n",
+        "app.py": "from sign import sign\n\n\ndef main():\n    return sign(9) > 0\n",
     }
-    given = Generation(tmp_path, files, test_planner=[plan(P2)], test_developer=[code(IMPORT + ABOVE)])
+    given = Generation(tmp_path, files, test_planner=[plan(*quoted)], test_developer=[code(IMPORT + ABOVE)])
     report = given.run("sign.py")
     assert (report.outcome, given.asked) == ("success", ["test_planner", "test_developer"]), report.reason
     assert "lines 4; branches 2->4" in given.prompt("test_planner", 1)
-    assert "test_negative" in given.prompt("test_planner", 1)
+    shown = given.prompt("test_planner", 1)
+    assert [word in shown for word in ("test_negative", "for a positive", "return sign(9)", "Free.")] == [1, 1, 1, 0]
     assert (given.results[0]["covered_before"], given.metrics()["coverage_percent"]) == (66.67, 100.0)
     assert given.results[0]["tests"] == ["tests/unit/test_sign_2.py"]
     assert given.text("tests/unit/test_sign.py") == own
@@ -148,22 +156,6 @@ def test_only_what_the_own_tests_leave_is_asked_for(tmp_path: Path) -> None:
     report = again.run("sign.py")
     assert (report.outcome, report.exit_code, again.asked) == ("success", 0, [])
     assert again.metrics()["coverage_percent"] == 100.0
-
-
-@pytest.mark.long
-def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
-    """Only here a test of several ends its process, while all of them are measured."""
-    crash = "def test_crash():\n    import os\n    assert os._exit(3) == sign(3)\n"
-    whole = code(IMPORT + BELOW + ABOVE + crash)
-    given = Generation(
-        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2, item("P3", "1"))], test_developer=[whole]
-    )
-    assert given.run("sign.py", max_iterations=1, runs=2).outcome == "timeout"
-    (result,) = given.results
-    assert result["metrics"]["failed_tests"] == ["tests.test_sign::test_crash"]
-    assert (result["metrics"]["n_passed_tests"], result["metrics"]["coverage_percent"]) == (2, 100.0)
-    assert result["flaky"]["runs"] == 2
-    assert "test_crash" not in given.text()
 
 
 def test_what_only_the_duel_needs_is_not_counted() -> None:

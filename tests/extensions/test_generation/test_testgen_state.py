@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.test_generation.results_file import _status
 from codex_multi_role.extensions.test_generation.testgen_state import advance_state
 from tests.support.checks import MakeContext
 from tests.support.teams import Record
@@ -53,6 +54,25 @@ def test_rolled_back_attempt_is_kept_as_an_artifact(make_context: MakeContext) -
 def test_exactly_one_event_is_reported(make_context: MakeContext, events: Record) -> None:
     with pytest.raises(UsageError, match="needs one of planned, verdicts, compared, executed and judged"):
         advance_state(make_context({}, state={}, limits=LIMITS, **events))
+
+
+WHOLE = {"crashed": False, "failures": [], "pruned": [], "coverage": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "left", "status"),
+    [
+        ("success", {"coverage": None}, "incomplete"),
+        ("success", {"untested": ["P1"]}, "incomplete"),
+        ("timeout", {"untested": ["P1"]}, "incomplete"),
+        ("timeout", {"untested": ["P1"], "coverage": 90.0}, "timeout"),
+        ("timeout", {}, "timeout"),
+    ],
+)
+def test_item_that_no_test_asserts_is_incomplete_if_only_that_is_left(outcome: str, left: Record, status: str) -> None:
+    rounds = {"outcome": outcome, "vars": {"state": {"best": {}}}}
+    found, reason = _status({}, rounds, {**WHOLE, **left}, 100.0)
+    assert (found, "without a test: P1" in reason) == (status, "untested" in left)
 
 
 SCORED = {"mutants": 4, "survivors": []}
