@@ -15,10 +15,10 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
-from codex_multi_role.cli.run_additions import RemoteRun, find_either, report_leaving, told
+from codex_multi_role.cli.run_additions import RemoteRun, find_either, report_leaving, request_pause, told
 from codex_multi_role.cli.setting import not_empty
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.stopping import pause_run, stop_run
+from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import answer_in_words, one_line
@@ -181,12 +181,9 @@ def pause(run: str, runs_dir: Path, quiet: bool) -> None:
     Examples:
       codex-multi-role pause
     """
-    found = find_either(run, runs_dir)
-    parks = pause_run(found) if isinstance(found, RunFolder) else found.pause()
+    words = request_pause(find_either(run, runs_dir))
     if not quiet:
-        record = (found if isinstance(found, RunFolder) else found.folder()).record()
-        already = f"{outcome_in_words(str(record['outcome']))}: it is parked already."
-        say(f"{found.run_id}: {'it parks once the turns at work have ended.' if parks else already}")
+        say(words)
 
 
 def _decide(

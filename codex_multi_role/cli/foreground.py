@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypedDict
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypedDict
 import click
 
 from codex_multi_role.cli.output import JsonLines, say
-from codex_multi_role.cli.run_additions import report_end
+from codex_multi_role.cli.run_additions import RemoteRun, report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.course import Course
@@ -74,21 +74,22 @@ def open_view(
     asks: bool = False,
     over: Callable[[], bool] = lambda: False,
     write: Callable[[Record], None] | None = None,
+    remote: RemoteRun | None = None,
 ) -> AbstractContextManager[View]:
     """Return a context that gives the view for the run's events; every view keeps ``course`` up to date.
 
     ``asks``: whether a person is asked on this terminal, so that the view leaves the questions to whoever asks them.
     ``over``: whether nobody works on the run any more, called for every drawing. ``write``: prints an event as JSON; by
-    default, a reader that is gone does not hold up the run.
+    default, a reader that is gone does not hold up the run. ``remote``: the run, if it is elsewhere.
     """
     if as_json:
         return nullcontext(_json_lines(course, write or JsonLines()))
     if quiet:
         return nullcontext(Lines(lambda record: course.apply(event_of(record))))
     if not plain and on_terminal():
-        from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
+        from codex_multi_role.cli.live import LiveTable  # here: rich loads slowly, and only a terminal needs it
 
-        return live_table(course, over, asks=asks)
+        return closing(LiveTable(course, over, asks=asks, remote=remote))
     return nullcontext(_plain_lines(course, asks=asks))
 
 

@@ -6,20 +6,27 @@ Drawn with rich from the run's `Course`: what it is for, how far it is, its step
 from __future__ import annotations
 
 import io
+import os
 import re
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
+import click
 from rich.console import Console, ConsoleOptions, Group, RenderableType  # noqa: TID251 - made to clean its texts
 from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
+from codex_multi_role.cli.keys import TERMINAL, Key, Keys
+from codex_multi_role.cli.output import page_patch
+from codex_multi_role.cli.run_additions import RemoteRun, request_pause
 from codex_multi_role.cli.tables import STYLES
+from codex_multi_role.cli.terminal_questions import is_at_terminal
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
@@ -33,10 +40,13 @@ from codex_multi_role.presentation.outcome import (
     tone_of,
 )
 from codex_multi_role.presentation.pieces import RUNNING
+from codex_multi_role.presentation.plain import role_lines
+from codex_multi_role.presentation.recorded import PAGES, changes_of, patch_of
 from codex_multi_role.presentation.tree import GLYPHS, UNLIMITED, Row, Tree, cut, fit, glyphs_of
 from codex_multi_role.presentation.wording import (
     BEFORE,
     amounts,
+    clock,
     duration,
     judged,
     one_line,
@@ -44,9 +54,10 @@ from codex_multi_role.presentation.wording import (
     verdict,
     verdict_before,
 )
-from codex_multi_role.run_folder import Record, RunFolder, event_of
+from codex_multi_role.run_folder import Record, event_of
 
 LATEST_WARNINGS = 3
+FOLLOWED_LINES = 6
 RULER = Console(file=io.StringIO())
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -72,10 +83,11 @@ def render(
     *,
     questions: bool = True,
     glyphs: dict[str, str] = GLYPHS,
+    below: Sequence[RenderableType] = (),
 ) -> RenderableType:
     """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines.
 
-    ``questions``: whether to show them, because they are not asked elsewhere on this terminal.
+    ``questions``: whether to show them, because they are not asked elsewhere on this terminal. ``below``: its end.
     """
     above: list[RenderableType] = [_title(course, width)]
     if course.forked:
@@ -84,7 +96,7 @@ def render(
         above.append(Text(playbook_in_words(course.started.playbook), style="yellow"))
     above += [_progress_line(course, now, width), *_budget_line(course, now, width), *_awaited(course, now, width)]
     asked = _questions(course, width) if questions else []
-    below = [*_tests_line(course, width), *asked, *_warnings(course, width)]
+    below = [*_tests_line(course, width), *asked, *_warnings(course, width), *below]
     lines_left = height - len(RULER.render_lines(Group(*above, *below), RULER.options.update_width(width)))
     rows = fit(list(Tree(course, now, width).rows()), max(1, lines_left))
     return Group(*above, *(_drawn(row, width, glyphs) for row in rows), *below)
@@ -135,8 +147,7 @@ def _questions(course: Course, width: int) -> list[Text]:
         for key, words in course.questions.items()
     ]
     if asked:
-        folder = RunFolder(course.folder or Path(course.started.folder))
-        accept, reject = answer_commands(folder, list(course.questions))
+        accept, reject = answer_commands(course.run_folder, list(course.questions))
         asked += [Text(f"  answer: {accept}"), Text(f"  reject: {reject}")]
     return asked
 
@@ -158,53 +169,44 @@ def _tests_line(course: Course, width: int) -> list[Text]:
     return [*told, Text(cut(f"files: {course.files.in_words}", width))]
 
 
-class LiveTable:
-    """Draws ``course`` on stderr, a terminal, while events arrive; the last state stays in the scrollback.
+class Drawing:
+    """Draws on stderr, a terminal, again and again; the last state stays in the scrollback.
 
-    Events arrive on the run's threads; a separate thread draws. The clock stops once ``over`` returns True, which
-    means that nobody works on the run any more. ``asks``: whether the questions are asked below the table.
+    A thread of its own draws what ``draw`` returns, which is called with whether it will be drawn again. ``keys`` may
+    be pressed meanwhile, if a person is at the terminal.
     """
 
-    def __init__(self, course: Course, over: Callable[[], bool], *, asks: bool = False) -> None:
-        self._course = course
-        self._over = over
-        self._asks = asks
-        self._console = DrawingConsole(stderr=True)
-        self._drawing = threading.Lock()  # waits: for one event or one drawing in memory
+    def __init__(self, draw: Callable[[bool], RenderableType], keys: Mapping[str, Key]) -> None:
+        self._draw = draw
+        self.console = DrawingConsole(stderr=True)
         self._switching = threading.Lock()  # waits: for one drawing on the terminal
         self._live: Live | None = None
         self._stopped = threading.Event()
-        self._paused = False
+        self._is_paused = False
+        self._told = ""
+        has_keys = is_at_terminal() and threading.current_thread() is threading.main_thread()
+        self._keys = Keys(self, keys, sys.stdin.fileno()) if has_keys else None
 
-    def __call__(self, record: Record) -> None:
-        with self._drawing:
-            self._course.apply(event_of(record))
-        self._start()  # not earlier: a run that fails at once should leave no empty table behind
+    @property
+    def is_drawn(self) -> bool:
+        return self._live is not None
 
-    def stop(self) -> None:
-        with self._switching, suppress(OSError):  # losing the terminal must not end the run
-            if self._live is not None:
-                live, self._live = self._live, None
-                self._stopped.set()
-                live.stop()  # draws once more, without the questions: the summary below has them
+    def tell(self, text: str) -> None:
+        """Say it below what is drawn, until the next key."""
+        self._told = text
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave the terminal to a question; a new table follows below it."""
-        self._paused = True
-        self.stop()
-        try:
-            yield
-        finally:
-            self._paused = False
-            self._start()
+    def below(self) -> list[Text]:
+        """What was told, and the keys, while they are read."""
+        line = self._keys.line if self._keys is not None else ""
+        told = [Text(each, overflow="fold") for each in self._told.splitlines()]
+        return [*told, Text(cut(line, self.console.size.width), style=STYLES[IDLE])] if line else []
 
-    def _start(self) -> None:
+    def start(self) -> None:
         with self._switching, suppress(OSError):
-            if self._live is None and not self._paused:
+            if self._live is None and not self._is_paused:
                 # A new one each time: the old one would draw over the lines below its last state.
                 self._live = Live(
-                    console=self._console, get_renderable=self._view, auto_refresh=False, redirect_stdout=False
+                    console=self.console, get_renderable=self._view, auto_refresh=False, redirect_stdout=False
                 )
                 self._live.start(refresh=True)
                 self._stopped = threading.Event()
@@ -212,13 +214,103 @@ class LiveTable:
                     target=_redraw, args=(self._live, self._stopped), name="live-view", daemon=True
                 ).start()
 
+    def stop(self) -> None:
+        with self._switching, suppress(OSError):  # losing the terminal must not end the run
+            if self._live is not None:
+                live, self._live = self._live, None
+                self._stopped.set()
+                live.stop()  # draws once more, without the questions: the summary below has them
+        if self._keys is not None:
+            self._keys.release()
+
+    def close(self) -> None:
+        if self._keys is not None:
+            self._keys.close()
+        self.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to a question; a new drawing follows below it."""
+        self._is_paused = True
+        try:
+            self.stop()
+            yield
+        finally:
+            self._is_paused = False
+            self.start()
+
     def _view(self) -> RenderableType:
+        return self._draw(self._live is not None)
+
+
+class LiveTable(Drawing):
+    """Draws ``course`` while its events arrive, on the run's threads.
+
+    The clock stops once ``over`` returns True, which means that nobody works on the run any more. ``asks``: whether the
+    questions are asked below the table. ``remote``: the run, if it is elsewhere.
+    """
+
+    def __init__(
+        self, course: Course, over: Callable[[], bool], *, asks: bool = False, remote: RemoteRun | None = None
+    ) -> None:
+        self._course, self._over, self._asks, self._remote = course, over, asks, remote
+        self._drawing = threading.Lock()  # waits: for one event or one drawing in memory
+        self._followed = ""
+        self._said: dict[str, deque[str]] = {}
+        keys: dict[str, Key] = {
+            "d": ("changes so far, in the pager", self._page_changes),
+            "f": ("follow a role: the next one that works, and none after the last one", self._follow_next),
+            "p": ("pause: the run parks once the turns at work have ended", self._pause),
+            "o": ("open the report as of now, or print its address", self._open_report),
+        }
+        super().__init__(self._view_of_run, keys)
+
+    def __call__(self, record: Record) -> None:
+        event = event_of(record)
+        with self._drawing:
+            self._course.apply(event)
+            if lines := role_lines(event):
+                said = self._said.setdefault(str(record.get("role")), deque(maxlen=FOLLOWED_LINES))
+                said.extend(f"{clock(event.at)}  {line}" for line in lines)
+        self.start()  # not earlier: a run that fails at once should leave no empty table behind
+
+    def _view_of_run(self, is_live: bool) -> RenderableType:
         with self._drawing:
             course = self._course
             now = course.at if course.ended or self._over() else datetime.now(UTC).isoformat()
-            questions = self._live is not None and not self._asks
-            size, glyphs = self._console.size, glyphs_of(self._console.encoding)
-            return render(course, now, size.width, size.height, questions=questions, glyphs=glyphs)
+            size, glyphs = self.console.size, glyphs_of(self.console.encoding)
+            below = [*self._followed_lines(size.width), *self.below()] if is_live else []
+            questions = is_live and not self._asks
+            return render(course, now, size.width, size.height, questions=questions, glyphs=glyphs, below=below)
+
+    def _followed_lines(self, width: int) -> list[Text]:
+        lines = [f"following {self._followed}:", *self._said.get(self._followed, ())] if self._followed else []
+        return [Text(cut(line, width), style=STYLES[BUSY]) for line in lines]
+
+    def _page_changes(self) -> None:
+        folder = self._course.run_folder
+        patch = patch_of(folder, changes_of(folder))
+        if not patch:
+            self.tell("no turn has changed a file so far")
+            return
+        with TERMINAL, self.paused():
+            page_patch(patch)
+
+    def _follow_next(self) -> None:
+        working = [role.name for role in self._course.roles.values() if role.working_since]
+        names = ["", *(working or self._course.roles)]
+        at = names.index(self._followed) if self._followed in names else 0
+        self._followed = names[(at + 1) % len(names)]
+
+    def _pause(self) -> None:
+        self.tell(request_pause(self._remote or self._course.run_folder))
+
+    def _open_report(self) -> None:
+        for page in PAGES.that_load():
+            address = page.write(self._course.run_folder).absolute().as_uri()
+            self.tell(address)
+            if sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
+                click.launch(address)
 
 
 def _redraw(live: Live, stopped: threading.Event) -> None:
@@ -228,16 +320,6 @@ def _redraw(live: Live, stopped: threading.Event) -> None:
         with suppress(OSError):
             live.refresh()
         pause = max(SHORTEST_PAUSE_SECONDS, (time.thread_time() - began) / SHARE_OF_A_CORE)
-
-
-@contextmanager
-def live_table(course: Course, over: Callable[[], bool], *, asks: bool) -> Iterator[LiveTable]:
-    """Yield a `LiveTable` and stop it at the end."""
-    table = LiveTable(course, over, asks=asks)
-    try:
-        yield table
-    finally:
-        table.stop()
 
 
 def picture(course: Course) -> str:

@@ -15,6 +15,8 @@ import click
 
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.lifecycle.stopping import pause_run
+from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import Question, Record, RunFolder
@@ -191,6 +193,14 @@ def find_either(reference: str, runs_dir: Path) -> RunFolder | RemoteRun:
     """Like `find_run`, for commands that work on the two in different ways."""
     remote = open_remote()
     return RunFolder.find(runs_dir, reference) if remote is None else remote.find(reference, runs_dir)
+
+
+def request_pause(found: RunFolder | RemoteRun) -> str:
+    """Request that the run parks; returns what becomes of it, in words. Raises `UsageError`, `StorageError`."""
+    if pause_run(found) if isinstance(found, RunFolder) else found.pause():
+        return f"{found.run_id}: it parks once the turns at work have ended."
+    record = (found if isinstance(found, RunFolder) else found.folder()).record()
+    return f"{found.run_id}: {outcome_in_words(str(record['outcome']))}: it is parked already."
 
 
 def all_records(here: Records, remote: RemoteRuns | None) -> list[RecordedRun]:

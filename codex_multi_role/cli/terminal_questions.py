@@ -7,21 +7,21 @@ import os
 import select
 import sys
 import termios
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
 import click
 
+from codex_multi_role.cli.keys import TERMINAL, is_in_foreground
 from codex_multi_role.cli.output import page_patch, say
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.deciding import situation_lines, situation_of
 from codex_multi_role.presentation.plain import question_lines
+from codex_multi_role.presentation.recorded import patch_of
 from codex_multi_role.run_folder import Answer, AskPerson, Question, RunFolder
 from codex_multi_role.run_folder.typed_answers import OPTION, is_list_of_texts, problem_of, prompts
 
@@ -48,7 +48,7 @@ def person_at(paused: Paused, course: Course, *, as_json: bool, awaited: bool) -
     """
     if as_json or not is_at_terminal():
         return wait_for_others if awaited else None
-    return TerminalAsker(paused, sys.stdin.fileno(), lambda: Path(course.started.folder))
+    return TerminalAsker(paused, sys.stdin.fileno(), lambda: course.run_folder)
 
 
 def is_at_terminal() -> bool:
@@ -91,23 +91,22 @@ class TerminalAsker:
     run, by which a person sees what the question is about.
     """
 
-    def __init__(self, paused: Paused, descriptor: int, folder: Callable[[], Path]) -> None:
+    def __init__(self, paused: Paused, descriptor: int, folder: Callable[[], RunFolder]) -> None:
         self._paused = paused
         self._descriptor = descriptor
         self._folder = folder
         self._patch: Callable[[], str] | None = None
-        self._lock = threading.Lock()  # waits: for the question before, ended by the end of either: see `acquire`
 
     def __call__(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
-        # waits: for the question before, ended by the end of either
-        while not self._lock.acquire(timeout=LOOK_SECONDS):
+        # waits: for the question before, or for the pager, ended by the end of either
+        while not TERMINAL.acquire(timeout=LOOK_SECONDS):
             if is_over():
                 return None
         try:
             with self._paused(), self._without_typeahead():
-                return self._ask(question, is_over) if self._in_foreground() else None
+                return self._ask(question, is_over) if is_in_foreground(self._descriptor) else None
         finally:
-            self._lock.release()
+            TERMINAL.release()
 
     def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         for line in ("", *question_lines(question), *self._situation(question)):
@@ -119,7 +118,7 @@ class TerminalAsker:
 
     def _situation(self, question: Question) -> Iterator[str]:
         """What the question is about, in words; from now on `DIFF` shows what changed."""
-        folder = RunFolder(self._folder())
+        folder = self._folder()
         self._patch = None
         try:
             situation = situation_of(folder, question.key)
@@ -128,7 +127,7 @@ class TerminalAsker:
             return
         yield from map(folder.redact, situation_lines(situation))
         if (changes := situation.changes) is not None and changes.files:
-            self._patch = lambda: folder.redact(changes.patch().decode("utf-8", "replace"))
+            self._patch = lambda: patch_of(folder, changes)
             yield f"  {DIFF_SHOWN}"
 
     def _asked(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -207,7 +206,7 @@ class TerminalAsker:
     def _typed(self, is_over: Callable[[], bool]) -> str | None:
         """Wait without a limit for the next line; None at the end of the input or when the question is over."""
         while not is_over():  # waits: for a person, ended by the question's end
-            if not self._in_foreground():
+            if not is_in_foreground(self._descriptor):
                 time.sleep(LOOK_SECONDS)
             elif select.select([self._descriptor], [], [], LOOK_SECONDS)[0]:
                 return self._read() or None
@@ -220,13 +219,6 @@ class TerminalAsker:
         except OSError:  # the terminal is gone
             return ""
 
-    def _in_foreground(self) -> bool:
-        """Whether this process is in the foreground: a background process is stopped when it reads or flushes."""
-        try:
-            return os.tcgetpgrp(self._descriptor) == os.getpgrp()
-        except OSError:  # not the controlling terminal of this process: it has no background
-            return True
-
     @contextmanager
     def _without_typeahead(self) -> Iterator[None]:
         """Discard keys pressed before the question (not an answer) and half a line after it (not a shell command)."""
@@ -238,5 +230,5 @@ class TerminalAsker:
 
     def _discard_typeahead(self) -> None:
         with suppress(termios.error):
-            if self._in_foreground():
+            if is_in_foreground(self._descriptor):
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)

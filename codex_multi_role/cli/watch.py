@@ -77,7 +77,8 @@ def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolde
         folder, records = found.folder(), found.follow()
     course = Course(folder.path)
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
-    with open_view(course, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
+    over, remote = lambda: not is_alive(folder), None if isinstance(found, RunFolder) else found
+    with open_view(course, **view_options, over=over, write=put_json_line, remote=remote) as view:
         for record in records:
             view(record)
     return folder, course

@@ -128,6 +128,11 @@ class Course:
         return self.roles[name]
 
     @property
+    def run_folder(self) -> RunFolder:
+        """Where it is read."""
+        return RunFolder(self.folder or Path(self.started.folder))
+
+    @property
     def run(self) -> WorkPiece:
         """The run itself, with its own steps and its states."""
         return self.pieces[RUN]

@@ -79,7 +79,7 @@ def _lines(event: RunEvent) -> list[str]:
         case events.AddedEvent():
             return [*filter(None, [added_in_words(event)])]
         case _:
-            return _of_tests(event) or _of_role(event)
+            return _of_tests(event) or role_lines(event)
 
 
 def _run_started(event: events.RunStarted) -> Iterator[str]:
@@ -124,7 +124,8 @@ def _of_tests(event: RunEvent) -> list[str]:
     return []
 
 
-def _of_role(event: RunEvent) -> list[str]:
+def role_lines(event: RunEvent) -> list[str]:
+    """What an event says of a role; nothing, if it is of none."""
     match event:
         case events.ProtectedRestored() | events.RoleRestarted() | events.RoleSkipped() | events.DoneIgnored():
             words = incident_in_words(event)

@@ -85,6 +85,11 @@ def changes_of(folder: RunFolder, since: str = START, until: str = NOW) -> Chang
     return Changes.recorded(*places, before, after, tuple(runs_inside(folder)))
 
 
+def patch_of(folder: RunFolder, changes: Changes) -> str:
+    """These changes as a patch for people, without secrets. Raises `StorageError`."""
+    return folder.redact(changes.patch().decode("utf-8", "replace"))
+
+
 def runs_inside(folder: RunFolder) -> list[str]:
     """The folder of all runs, if it is in the workspace: a ``.gitignore`` can re-include it in the states."""
     root, runs_dir = Path(str(folder.record().get("workspace", ""))), folder.path.resolve().parent

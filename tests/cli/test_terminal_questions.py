@@ -13,7 +13,7 @@ import pytest
 
 from codex_multi_role.cli.foreground import Lines
 from codex_multi_role.cli.terminal_questions import HOW, IN_EDITOR, OVER, WHY, WORDS, TerminalAsker
-from codex_multi_role.run_folder import Question
+from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import asked, outcome, reviewed
@@ -21,6 +21,10 @@ from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import EDITOR
 
 PROMPT = "Ctrl-D leaves the question open."
+
+
+def a_folder() -> RunFolder:
+    return RunFolder(Path())
 
 
 @dataclass
@@ -38,7 +42,7 @@ class Person:
         """Ask on the terminal; the verdict and its comment."""
         self.lines = [*lines]
         question = Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None, words)
-        answer = TerminalAsker(Lines(lambda _: None).paused, self.descriptor, Path)(question, self.has_left)
+        answer = TerminalAsker(Lines(lambda _: None).paused, self.descriptor, a_folder)(question, self.has_left)
         return None if answer is None else (answer.approved, answer.comment)
 
     def has_left(self) -> bool:
@@ -89,7 +93,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     asked_at = "2026-01-31T10:15:00+00:00"
     question = Question("ok.1", "Ship it?", "", asked_at, None, None, options=["a", "b"], fields=fields)
     person.lines = ["c\n", "b\n", "many\n", "3\n", "\n"]
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, Path)(question, person.has_left)
+    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
     assert answer is not None
     answer = complete(question, answer)
     assert (answer.option, answer.values) == ("b", {"copies": 3, "draft": False})
@@ -98,7 +102,7 @@ def test_options_and_fields_are_asked_for_until_they_are_right(
     assert "ok.1: copies: 'many' is not of type 'integer'" in told
     assert told.count("option (a or b):") == 2
     person.lines = ["reject too early\n"]
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, Path)(question, person.has_left)
+    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
     assert answer is not None
     assert (answer.approved, answer.comment) == (False, "too early")
 
@@ -111,7 +115,7 @@ def test_default_of_a_list_is_not_taken_without_an_editor(
     tasks = {"tasks": {"type": "array", "items": {"type": "string"}, "default": ["sort"]}}
     question = Question("ok.1", "Which?", "", "2026-01-31T10:15:00+00:00", None, None, fields=tasks)
     person.lines = ["\n", '["count"]\n']
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, Path)(question, person.has_left)
+    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
     assert answer is not None
     assert complete(question, answer).values == {"tasks": ["count"]}
     assert "Set EDITOR" in capsys.readouterr().err

@@ -169,24 +169,24 @@ class Session:
     def __init__(self, child: subprocess.Popen[str], descriptor: int) -> None:
         self.child = child
         self.drawn = ""
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._seen = 0
 
     def wait_for(self, text: str) -> None:
         """Until ``text`` was drawn, after the text before it."""
         while (at := self.drawn.find(text, self._seen)) < 0:
-            part = _read(self._descriptor)
+            part = _read(self.descriptor)
             assert part, f"'{text}' was not drawn:\n{self.drawn}"
             self.drawn += part.decode()
         self._seen = at + len(text)
 
     def type(self, text: str) -> None:
         """Press these keys."""
-        os.write(self._descriptor, text.encode())
+        os.write(self.descriptor, text.encode())
 
     def end(self) -> int:
         """Read on to the end; the exit code."""
-        while part := _read(self._descriptor):
+        while part := _read(self.descriptor):
             self.drawn += part.decode("utf-8", "replace")
         return self.child.wait(DEADLINE_SECONDS)
 
