@@ -198,7 +198,8 @@ class Drawing:
     def below(self) -> list[Text]:
         """What was told, and the keys, while they are read."""
         line = self._keys.line if self._keys is not None else ""
-        told = [Text(each, overflow="fold") for each in self._told.splitlines()]
+        lines = self._told.splitlines()
+        told = [Text(each, f"link {each}" if each.startswith("file://") else "", overflow="fold") for each in lines]
         return [*told, Text(cut(line, self.console.size.width), style=STYLES[IDLE])] if line else []
 
     def start(self) -> None:

@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import re
 import select
 import shutil
 import sys
@@ -16,10 +17,11 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.cli.tables import Column, Table, shown_at
+from codex_multi_role.cli.tables import Column, Table, columns_of, shown_at
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_folder.folder import PROGRAM
 
 PATIENCE_SECONDS = 30.0
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -45,7 +47,7 @@ def open_missing() -> None:
 
 def say(text: str) -> None:
     """Print a line for people on stderr, as `put_line` does; it is lost if nobody can read it."""
-    annotate(_line(text))
+    annotate(_line(text, sys.stderr))
 
 
 def annotate(command: str) -> None:
@@ -62,7 +64,7 @@ def put_line(text: str, **style: Any) -> None:  # noqa: ANN401 - of `click.style
 
     Further lines of it are indented.
     """
-    line = _line(text)
+    line = _line(text, sys.stdout)
     click.echo(click.style(line, **style) if style else line)
 
 
@@ -77,7 +79,7 @@ def page_patch(patch: str) -> None:
     """Show a patch in the pager, in colours; without a terminal on stdout, on stderr. Returns when it is closed."""
     lines = patch.splitlines()
     if sys.stdout.isatty():
-        click.echo_via_pager(f"{click.style(_line(line), **diff_style(line))}\n" for line in lines)
+        click.echo_via_pager(f"{click.style(_line(line, None), **diff_style(line))}\n" for line in lines)
     else:
         for line in lines:
             say(line)
@@ -95,9 +97,27 @@ def put_bytes(content: bytes) -> None:
     click.echo(content, nl=False)
 
 
-def _line(text: str) -> str:
+def _line(text: str, stream: TextIO | None) -> str:
     first, *others = [printable(line, keep="\t").expandtabs() for line in text.splitlines()] or [""]
-    return _safe("\n".join([first, *(f"  {each.removeprefix('  ')}" for each in others)]))
+    lines = [first, *(f"  {each.removeprefix('  ')}" for each in others)]
+    knows_links = stream is not None and _draws(stream) and not os.environ.get("CI")
+    return _safe("\n".join(map(_with_place, lines) if knows_links else lines))
+
+
+def _with_place(line: str) -> str:
+    """The line for a terminal: a path or an address alone or after a label is a link.
+
+    Without room beside its label, it stands below it, whole, and so does a command.
+    """
+    label, _, what = line.rpartition("  ")
+    is_path = "/" in what and os.path.exists(what)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+    is_address = re.fullmatch(r"(https?|file)://\S+", what)
+    if not (is_path or is_address or what.startswith(f"{PROGRAM} ")):
+        return line
+    fits = columns_of(line) <= shutil.get_terminal_size().columns
+    start = line.removesuffix(what) if fits or not label.strip() else f"{label.rstrip()}\n"
+    address = Path(what).absolute().as_uri() if is_path else what if is_address else ""
+    return start + (f"\x1b]8;;{address}\x1b\\{what}\x1b]8;;\x1b\\" if address else what)
 
 
 def _safe(text: str) -> str:

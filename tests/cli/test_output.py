@@ -96,3 +96,26 @@ def test_nothing_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str])
     assert heading == f"{'run':<26}turns  goal"
     assert first == f"{RUN}      8  {('long ' * 30).strip()}"
     assert second.split() == ["b", "[bold]x"]
+
+
+def test_places_are_links_and_stand_whole_below_a_label_without_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder := tmp_path / "a b").mkdir()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    link = f"\x1b]8;;{folder.as_uri()}\x1b\\{folder}\x1b]8;;\x1b\\"
+    for columns, gap in (("200", "   "), ("30", "\n")):
+        monkeypatch.setenv("COLUMNS", columns)
+        say(f"  folder   {folder}")
+        assert capsys.readouterr().err == f"  folder{gap}{link}\n"
+    say("  next     codex-multi-role resume 20261130_005229_c04bd8e9")
+    say("see  https://example.org/a")
+    told = "  next\ncodex-multi-role resume 20261130_005229_c04bd8e9\nsee  \x1b]8;;https://example.org/a\x1b\\"
+    assert capsys.readouterr().err.startswith(told)
+    for name, value in {"TERM": "dumb", "CI": "true"}.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            say(f"  folder   {folder}")
+            assert capsys.readouterr().err == f"  folder   {folder}\n"
