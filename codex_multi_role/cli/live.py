@@ -166,7 +166,8 @@ def _tests_line(course: Course, width: int) -> list[Text]:
         told[0].stylize(STYLES[tone_of(judged(tests.told), BAD)], len("tests 000: "))
     elif course.baseline is not None and course.baseline.status != RUNNING:
         told.append(Text(cut(f"{BEFORE}: {verdict_before(vars(course.baseline))}", width)))
-    return [*told, Text(cut(f"files: {course.files.in_words}", width))]
+    files = course.files if course.files.written or course.files.skipped else None
+    return told + ([Text(cut(f"files in answers: {files.in_words}", width))] if files else [])
 
 
 class Drawing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,9 +32,9 @@ from codex_multi_role.cli.settings import added_names
 from codex_multi_role.cli.watch import view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.option import Use
-from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.course import Course, inherited_by
 from codex_multi_role.presentation.wording import duration
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_options import RunOptions, recorded_report
 
 if TYPE_CHECKING:
@@ -145,7 +146,15 @@ def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how
     start = resolve_name(how)  # here: it is slow to import
     course = Course()
     with in_foreground(ctx, course) as callbacks:
-        report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **callbacks)
+        view = callbacks["on_event"]
+
+        def on_event(record: Record) -> None:
+            if not course.began:
+                course.inherit(inherited_by(RunFolder(Path(record["folder"]))))
+            view(record)
+
+        shown: dict[str, Any] = {**callbacks, "on_event": on_event}
+        report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **shown)
     report_and_exit(ctx, report, course)
 
 

@@ -44,14 +44,14 @@ from codex_multi_role.presentation.result import result_lines, result_of, whole_
 from codex_multi_role.presentation.wording import (
     ago,
     compact,
-    cost_in_words,
     costs_by_step,
     duration,
     moment,
     one_line,
     plural,
+    price,
 )
-from codex_multi_role.run_folder import Question, RunFolder, read_events
+from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.cost import Cost
 
 COLUMNS = (
@@ -136,7 +136,7 @@ def _run_row(record: dict[str, Any]) -> list[object]:
         record.get("flow"),
         totals.get("turns", 0),
         compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
-        cost_in_words(Cost.of_totals(totals)),
+        price(Cost.of_totals(totals)),
         record.get("goal") or record.get("reason"),
     ]
 
@@ -229,7 +229,7 @@ def _draw(folder: RunFolder, path: Path) -> None:
     from codex_multi_role.cli.live import picture  # here: only pictures need the live view
 
     try:
-        path.write_text(picture(Course.of(read_events(folder.events_path))), encoding="utf-8")
+        path.write_text(picture(Course.of_run(folder)), encoding="utf-8")
     except OSError as error:
         raise StorageError(f"--svg: {path}: {error.strerror}") from error
     say(f"wrote {path}")

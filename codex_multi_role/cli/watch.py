@@ -17,11 +17,11 @@ from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.run_additions import RemoteRun, RemoteRuns, all_records, find_either, open_remote, told
 from codex_multi_role.cli.tables import Column, draw_last
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
-from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.course import Course, inherited_by
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
 from codex_multi_role.presentation.outcome import outcome_in_words, run_status
 from codex_multi_role.presentation.recorded import Records
-from codex_multi_role.presentation.wording import compact, cost_in_words, one_line
+from codex_multi_role.presentation.wording import compact, one_line, price
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import LATEST
@@ -76,6 +76,7 @@ def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolde
         await_start(found, quiet=ctx.params["json"] or ctx.params["quiet"])
         folder, records = found.folder(), found.follow()
     course = Course(folder.path)
+    course.inherit(inherited_by(folder))
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
     over, remote = lambda: not is_alive(folder), None if isinstance(found, RunFolder) else found
     with open_view(course, **view_options, over=over, write=put_json_line, remote=remote) as view:
@@ -157,7 +158,7 @@ def _row(run: RunNow) -> Sequence[object]:
     else:
         where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
         cost = Cost.of_totals(totals)
-    used = (turns, compact(tokens), cost_in_words(cost))
+    used = (turns, compact(tokens), price(cost))
     return (run.run_id, run.record.get("flow") or "", run.status, where, *used, _now(run))
 
 

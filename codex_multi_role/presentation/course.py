@@ -83,10 +83,7 @@ class Course:
     def of(cls, told: Iterable[RunEvent], inherited: Iterable[RunEvent] = ()) -> Self:
         """Return the course after these events. ``inherited``: those of the runs before a fork, which do not count."""
         course = cls()
-        for event in inherited:
-            course.apply(event)
-        if course.at:
-            course._inherit()
+        course.inherit(inherited)
         for event in told:
             course.apply(event)
         return course
@@ -94,8 +91,7 @@ class Course:
     @classmethod
     def of_run(cls, folder: RunFolder) -> Self:
         """Return the course of the run in ``folder``, without what its roles did last within their turns."""
-        past = skim_events(folder.inherited_events_path, LASTING_EVENTS)
-        return cls.of(skim_events(folder.events_path, LASTING_EVENTS), past)
+        return cls.of(skim_events(folder.events_path, LASTING_EVENTS), inherited_by(folder))
 
     def apply(self, event: RunEvent) -> None:
         """Fold one event into it."""
@@ -103,12 +99,16 @@ class Course:
         _apply(event, self)
         self.at = event.at or self.at
 
-    def _inherit(self) -> None:
-        """End the past of a fork: its turns are not the fork's own."""
+    def inherit(self, past: Iterable[RunEvent]) -> None:
+        """Begin with the past of a fork, whose turns are not the fork's own."""
+        for event in past:
+            self.apply(event)
+        if not self.at:
+            return
         self._end_open(self.at)
         for turn in self.turns.values():
             turn.inherited = True
-        fresh = type(self)()
+        fresh = type(self)(self.folder)
         fresh.pieces, fresh.turns, fresh.tests, fresh.baseline = self.pieces, self.turns, self.tests, self.baseline
         fresh.steps, fresh.cycle, fresh.began, fresh.at = self.steps, self.cycle, self.began, self.at
         vars(self).update(vars(fresh))
@@ -268,6 +268,11 @@ class Course:
         """``{run, items}``, as ``states.json``."""
         items = [piece.states() for piece in self.pieces.values() if piece.is_task]
         return {"run": self.run.states() if self.run.history else None, "items": items}
+
+
+def inherited_by(folder: RunFolder) -> Iterable[RunEvent]:
+    """The past of a fork; empty for any other run."""
+    return skim_events(folder.inherited_events_path, LASTING_EVENTS)
 
 
 def _apply(event: RunEvent, course: Course) -> None:

@@ -12,10 +12,10 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.recorded import changes_of, files_of, read_tests, read_turns, totals_now
 from codex_multi_role.presentation.wording import (
     BEFORE,
-    cost_in_words,
     failed_tests,
     one_line,
     plural,
+    price,
     verdict,
     verdict_before,
 )
@@ -122,8 +122,8 @@ def situation_lines(situation: Situation) -> Iterator[str]:
         yield f"  tests: {situation.tests}{situation.failed and f' ({situation.failed})'}"
     if situation.tests_before:
         yield f"  {BEFORE}: {situation.tests_before}"
-    if situation.spent.amount and situation.spent.known is not None:
-        yield f"  cost so far: {cost_in_words(situation.spent)}"
+    if situation.spent.amount and (spent := price(situation.spent)):
+        yield f"  cost so far: {spent}"
 
 
 def _counts(file: FileChange) -> str:

@@ -223,7 +223,7 @@ class WorkDone:
 
 @dataclass
 class WrittenFiles:
-    """``paths``: each once; ``written`` and ``skipped`` count every time."""
+    """Those in answers. ``paths``: each once; ``written`` and ``skipped`` count every time."""
 
     paths: dict[str, None] = field(default_factory=dict)
     written: int = 0
@@ -231,7 +231,8 @@ class WrittenFiles:
 
     @property
     def in_words(self) -> str:
-        return f"{self.written} written" + (f", {self.skipped} skipped" if self.skipped else "")
+        written = len(self.paths) or self.written  # a log of an earlier version names none
+        return f"{written} written" + (f", {self.skipped} skipped" if self.skipped else "")
 
 
 @dataclass(frozen=True)

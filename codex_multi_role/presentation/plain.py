@@ -30,8 +30,8 @@ from codex_multi_role.run_folder.states import COMPLETED, PENDING
 from codex_multi_role.run_folder.typed_answers import how_to_answer
 
 BEGINNINGS = (events.StepStarted, events.TurnStarted)
-SHOWN_LINES = 200
-"""Maximum lines of what a question is about."""
+SHOWN_LINES, SHOWN_COLUMNS = 200, 1000
+"""Maximum lines of what a question is about, and characters of a line."""
 
 
 class PlainLines:
@@ -181,7 +181,7 @@ def question_lines(question: Question) -> Iterator[str]:
     """Format the question."""
     yield f"review {question.key}: {one_line(question.question, 1000)}"
     lines = question.show.expandtabs().splitlines()
-    yield from (f"  {line}" for line in lines[:SHOWN_LINES])
+    yield from (f"  {line[:SHOWN_COLUMNS]}" for line in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
     if needed := how_to_answer(question):

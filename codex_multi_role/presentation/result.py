@@ -59,7 +59,8 @@ def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | Non
         return None
     result = folder.redact.within(dict(result))
     path = _path(folder, record, str(result.get("file") or ""))
-    text, is_whole = str(result.get("text") or ""), True
+    text = str(result.get("text") or "")
+    text, is_whole = text[:READ_CHARACTERS], len(text) <= READ_CHARACTERS
     if not text and path is not None:
         text, is_whole = _beginning(folder, path)
     figures = [(one_line(name), _value(value)) for name, value in dict(result.get("figures") or {}).items()]

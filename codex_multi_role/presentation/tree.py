@@ -13,12 +13,12 @@ from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, s
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import (
     clock,
-    cost_in_words,
     duration,
     failed_tests,
     judged,
     one_line,
     plural,
+    price,
     seconds_between,
     verdict,
 )
@@ -129,7 +129,7 @@ class Tree:
             parts = [part for part in parts if part.state in (IN_PROGRESS, FAILED) or part.flaw][:MOST_TASKS]
         several = len({turn.role for turn in piece.turns}) > 1
         yield from self._head(piece, depth, open_below=bool(parts) or several)
-        is_open = piece.state == IN_PROGRESS or piece is self._course.current
+        is_open = piece.state == IN_PROGRESS or len(self._course.steps) == 1  # otherwise nothing would be left to read
         if is_open or any(part.state == FAILED or part.flaw for part in parts):
             for part in parts:
                 yield from self._piece(part, depth + 1)
@@ -177,7 +177,7 @@ class Tree:
     def _figures(self, piece: WorkPiece) -> str:
         cost = sum((Cost.of(turn.cost) for turn in piece.all_turns() if turn.is_counted), Cost())
         took = duration(seconds_between(piece.began, piece.ended or self._now)) if piece.began else ""
-        shown = cost_in_words(cost) if cost.amount and cost.known is not None and self._width >= MIDDLE else ""
+        shown = price(cost) if cost.amount and self._width >= MIDDLE else ""
         return ", ".join(filter(None, (took, shown)))
 
     def _turns(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
@@ -192,7 +192,7 @@ class Tree:
         which += [] if turn.status in ("completed", RUNNING) else [status_in_words(turn.status)]
         which.append(duration(turn.seconds if turn.ended else seconds_between(turn.began, self._now)))
         which += [tokens_in_words(turn.input_tokens, turn.output_tokens)] if self._whole else []
-        which += [cost_in_words(Cost.of(turn.cost))] if turn.cost and self._width >= WIDE else []
+        which += [price(Cost.of(turn.cost))] if turn.cost and self._width >= WIDE else []
         said = turn.summary if turn.ended else self._course.role(turn.role).last
         words = ", ".join(filter(None, (*which, one_line(said), one_line(turn.ignored))))
         tone = tone_of(turn.status, BAD) if turn.ended else BUSY

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -27,6 +28,8 @@ from codex_multi_role.run_folder.events import ADDED, AddedEvent, Record, RunEve
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""
 
+LONGEST_TEXT = 100_000
+"""Maximum characters of a text in an event that is read; the log has all of it."""
 TYPE_FIRST = b'{"type": "'
 """How every line begins that `EventLog` writes."""
 
@@ -218,7 +221,20 @@ def _read(record: Record) -> RunEvent:
     for name, outer, inner in types:
         if not isinstance(values[name], outer) or (inner and not _all_fit(values[name], inner)):
             raise TypeError(name)
+        values[name] = _bounded(values[name])
     return event
+
+
+def _bounded(value: object) -> object:
+    """A text, and texts in a list or by name, as far as a view can need them: a model's line may have megabytes."""
+    match value:
+        case str():
+            return value[:LONGEST_TEXT]
+        case list() if any(isinstance(each, str) and len(each) > LONGEST_TEXT for each in value):
+            return [_bounded(each) for each in value]
+        case dict() if any(isinstance(each, str) and len(each) > LONGEST_TEXT for each in chain(*value.items())):
+            return {name[:LONGEST_TEXT]: _bounded(each) for name, each in value.items()}
+    return value
 
 
 @cache

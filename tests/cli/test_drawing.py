@@ -10,9 +10,11 @@ from rich.console import Console
 
 from codex_multi_role.cli.live import render
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.run_folder import RunEvent
+from codex_multi_role.presentation.plain import PlainLines, question_lines
+from codex_multi_role.run_folder import Question, RunEvent, event_of
 from codex_multi_role.run_folder import events as e
-from tests.support.recorded_runs import in_order, make_run, started, turn, whole_run
+from codex_multi_role.run_folder.event_log import LONGEST_TEXT
+from tests.support.recorded_runs import ended, in_order, make_run, started, turn, whole_run
 
 
 def drawn(course: Course, width: int, now: str = "", height: int = 1000, *, questions: bool = True) -> str:
@@ -29,7 +31,7 @@ def test_tree_has_every_role_with_what_it_did_and_cost() -> None:
     assert "cycle 2 of 3" in view
     assert "\n● team x2: 11.0 s, $0.84\n  ✓ planner: 1.5 s, $0.42, what planner did\n" in view
     assert "  ✓ implementer: 1.5 s, $0.42, what implementer did\n" in view
-    assert "tests 002: passed: 4 passed\nfiles: 3 written, 1 skipped\n" in view
+    assert "tests 002: passed: 4 passed\nfiles in answers: 2 written, 1 skipped\n" in view
     assert "warning: the disk is nearly full" in view
 
 
@@ -194,3 +196,33 @@ def test_long_names_are_whole_and_no_word_is_broken(width: int) -> None:
     assert f"✗ {name}: invalid reply, 1 h" in view
     assert max(map(len, view.splitlines())) <= width
     assert {*re.findall(r"word\w*", view)} <= {*said.split()}
+
+
+def test_line_of_ten_megabytes_is_bounded_where_it_enters_the_view() -> None:
+    line = f"{'x' * 5_000_000}{' ' * 5_000_000}"
+    said = [
+        started(),
+        e.StepStarted("solve", 1, 0, title=line),
+        e.StateChanged("solve.1.0", "T", "IN_PROGRESS", line),
+        e.TurnStarted("a", 1, 1, 1, None, unit="solve.1.0"),
+        e.RoleActivity("a", 1, line),
+        e.ReviewAsked("b.1", line),
+        e.TestsEnded(1, "failed", 3, 1, 0, 0, 4.0, [line], verdict="failed", messages={line: line}),
+        e.TurnEnded("a", 1, "completed", "completed", line, 1, 1, 1.0, line),
+        e.Warning(line),
+    ]
+    course, lines = Course(), PlainLines(Course())
+    for event in map(event_of, [event.as_record() for event in in_order(*said)]):
+        course.apply(event)
+        assert all(len(told) < 1000 for told in lines.of(event))
+    assert max(map(len, drawn(course, 80).splitlines())) <= 80
+    assert len(repr(course)) < 20 * LONGEST_TEXT
+    question = Question("b.1", line, f"{line}\n{line}", "2026-01-31T10:15:00+00:00", None, None)
+    assert max(map(len, question_lines(question))) < 2000
+
+
+def test_ended_step_folds_unless_it_is_the_only_one() -> None:
+    over = [e.StateChanged("solve.1.0", "T1", "COMPLETED", ""), e.StepEnded("solve", 1, "COMPLETED"), ended()]
+    for steps, folds in ((["solve", "check"], True), (["solve"], False)):
+        view = drawn(Course.of(in_order(replace(started(), steps=steps), e.StepStarted("solve", 1, 0), *over)), 80)
+        assert ("T1" not in view) is folds

@@ -66,7 +66,7 @@ def test_table_has_one_line_of_any_length_per_run(tmp_path: Path) -> None:
     heading, first, second = console("runs", folder=tmp_path).stdout.splitlines()
     assert heading.split() == ["run", "state", "started", "flow", "turns", "tokens", "cost", "goal"]
     assert re.split(r" {2,}", first) == [
-        "first", "ended: cycles used up", ago(BEGAN.isoformat()), "cycles", "2", "2468", "unpriced",
+        "first", "ended: cycles used up", ago(BEGAN.isoformat()), "cycles", "2", "2468",
         "Convert roman numerals",
     ]  # fmt: skip
     assert second.split()[:2] == ["second", "succeeded"]

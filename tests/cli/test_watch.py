@@ -16,6 +16,7 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch import watch_all
 from codex_multi_role.run_folder import Owner, RunEvent, RunFolder
+from codex_multi_role.run_folder import events as e
 from tests.support.console import DEADLINE_SECONDS, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
@@ -112,6 +113,15 @@ def test_on_a_terminal_the_table_stands_as_it_was_at_the_end(tmp_path: Path) -> 
     assert "cycle 2 of 3  28.0 s" in drawn
     plain, _, _ = on_terminal([*WATCH, "first", "--plain"], tmp_path)
     assert "\x1b" not in plain
+
+
+def test_fork_is_shown_with_what_it_inherited(tmp_path: Path) -> None:
+    fork = make_run(tmp_path / "runs", "second")
+    fork.inherited_events_path.write_text("".join(lines(whole_run()[:-1])))
+    fork.events_path.write_text("".join(lines([whole_run()[0], e.RunForked("forked from first before team:3")])))
+    drawn, _, _ = on_terminal([*WATCH, "second"], tmp_path, NO_COLOR="1")
+    assert "forked from first before team:3" in drawn
+    assert "planner: inherited, 1.5 s, $0.42, what planner did" in drawn
 
 
 def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:

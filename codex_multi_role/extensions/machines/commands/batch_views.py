@@ -21,7 +21,7 @@ from codex_multi_role.extensions.machines.batches.batch_progress import BatchPro
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural
+from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, price
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
 
@@ -164,14 +164,14 @@ def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
     seconds = duration(course.worked_until(at)) if course.started.at else ""
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
-    used = (course.work.turns, compact(course.used.tokens), cost_in_words(course.used.cost))
+    used = (course.work.turns, compact(course.used.tokens), price(course.used.cost))
     return (goal.run.id, text, state, doing, *used, seconds)
 
 
 def _ended_row(result: GoalResult) -> Sequence[object]:
     used = result.used
     seconds = duration(used["seconds"]) if result.totals else ""
-    figures = (f"{used['turns']:.0f}", compact(used["tokens"]), cost_in_words(result.cost))
+    figures = (f"{used['turns']:.0f}", compact(used["tokens"]), price(result.cost))
     return (result.id, "", _outcome(result), result.reason, *figures, seconds)
 
 
