@@ -15,7 +15,7 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
-from codex_multi_role.cli.run_additions import RemoteRun, find_either, report_leaving, request_pause, told
+from codex_multi_role.cli.run_additions import RemoteRun, find_either, give_answer, report_leaving, request_pause, told
 from codex_multi_role.cli.setting import not_empty
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.stopping import stop_run
@@ -23,7 +23,7 @@ from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import answer_in_words, one_line
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder import Answer, Question, RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.items import find_task
@@ -193,12 +193,8 @@ def _decide(
     comment, question = ctx.params["comment"].strip(), ctx.params["question"]
     on_lines = [_on_line(*each) for each in ctx.params["on_lines"]]
     given = {**values, **({COMMENTS: on_lines} if on_lines else {})}
-    said = {"approved": approved, "comment": comment, "question": question, "values": given}
     found = find_either(reference, ctx.params["runs_dir"])
-    if isinstance(found, RunFolder):
-        answered = running.answer(found.run_id, runs_dir=found.path.parent, **said)
-    else:
-        answered = found.answer(**said)
+    answered = give_answer(found, question, Answer(approved, comment, values=given))
     is_silent = ctx.params["json"] or ctx.params["quiet"]
     if not is_silent:
         say(_told(found.run_id, answered))

@@ -19,7 +19,7 @@ from codex_multi_role.lifecycle.stopping import pause_run
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.reading.registry import Registry
-from codex_multi_role.run_folder import Question, Record, RunFolder
+from codex_multi_role.run_folder import Answer, Question, Questions, Record, RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 
 if TYPE_CHECKING:
@@ -193,6 +193,13 @@ def find_either(reference: str, runs_dir: Path) -> RunFolder | RemoteRun:
     """Like `find_run`, for commands that work on the two in different ways."""
     remote = open_remote()
     return RunFolder.find(runs_dir, reference) if remote is None else remote.find(reference, runs_dir)
+
+
+def give_answer(found: RunFolder | RemoteRun, key: str | None, answer: Answer) -> Question:
+    """Answer the question ``key``, or the only open one. Raises `UsageError`, `StorageError`."""
+    if isinstance(found, RunFolder):
+        return Questions(found.path).answer(key, answer)
+    return found.answer(approved=answer.approved, comment=answer.comment, question=key, values=answer.values)
 
 
 def request_pause(found: RunFolder | RemoteRun) -> str:

@@ -9,7 +9,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from string import ascii_lowercase
 from typing import Any
 
@@ -103,7 +103,9 @@ class TerminalAsker:
             if is_over():
                 return None
         try:
-            with self._paused(), self._without_typeahead():
+            with self._paused(), ExitStack() as after:
+                self._discard_typeahead()
+                after.callback(self._discard_typeahead)
                 return self._ask(question, is_over) if is_in_foreground(self._descriptor) else None
         finally:
             TERMINAL.release()
@@ -209,26 +211,14 @@ class TerminalAsker:
             if not is_in_foreground(self._descriptor):
                 time.sleep(LOOK_SECONDS)
             elif select.select([self._descriptor], [], [], LOOK_SECONDS)[0]:
-                return self._read() or None
+                with suppress(OSError):  # the terminal is gone
+                    # waits: for nothing: `select` said that there is a line
+                    return os.read(self._descriptor, LONGEST_LINE).decode("utf-8", "replace") or None
+                return None
         return None
 
-    def _read(self) -> str:
-        try:
-            # waits: for nothing: `select` said that there is a line
-            return os.read(self._descriptor, LONGEST_LINE).decode("utf-8", "replace")
-        except OSError:  # the terminal is gone
-            return ""
-
-    @contextmanager
-    def _without_typeahead(self) -> Iterator[None]:
-        """Discard keys pressed before the question (not an answer) and half a line after it (not a shell command)."""
-        self._discard_typeahead()
-        try:
-            yield
-        finally:
-            self._discard_typeahead()
-
     def _discard_typeahead(self) -> None:
+        """Keys pressed before the question are no answer, and half a line after it is no command of the shell."""
         with suppress(termios.error):
             if is_in_foreground(self._descriptor):
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)

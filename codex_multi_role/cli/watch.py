@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +17,24 @@ from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import on_terminal, open_view, say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.run_additions import RemoteRun, RemoteRuns, all_records, find_either, open_remote, told
+from codex_multi_role.cli.run_additions import (
+    RemoteRun,
+    RemoteRuns,
+    all_records,
+    find_either,
+    give_answer,
+    open_remote,
+    told,
+)
 from codex_multi_role.cli.tables import Column, draw_last
+from codex_multi_role.cli.terminal_questions import TerminalAsker, is_at_terminal
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.course import Course, inherited_by
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
 from codex_multi_role.presentation.outcome import outcome_in_words, run_status
-from codex_multi_role.presentation.recorded import Records
+from codex_multi_role.presentation.recorded import Records, open_questions
 from codex_multi_role.presentation.wording import compact, one_line, price
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.owner import is_alive
@@ -42,13 +54,16 @@ COLUMNS = (
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, finds=True)
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
-@click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show all runs: on a terminal until you quit, otherwise until none is running."
+)
 @click.pass_context
 def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Show RUN (default: the latest run) as its own terminal does, from start to end.
 
     Also works for runs that have ended. Exits when the run ends, with the exit code of the run. Ctrl-C stops watching,
-    not the run. A run elsewhere that nobody works on yet is awaited.
+    not the run. A run elsewhere that nobody works on yet is awaited. With --all, a person at the terminal answers the
+    questions of all runs.
 
     \b
     Examples:
@@ -109,44 +124,73 @@ def _close(ctx: click.Context, folder: RunFolder, course: Course) -> None:
 
 
 def watch_all(runs_dir: Path, remote: RemoteRuns | None, *, plain: bool) -> None:
-    """Show the runs below ``runs_dir``, and those elsewhere, until no live one is left."""
+    """Show the runs below ``runs_dir``, and those elsewhere, until no live one is left, or until a person quits."""
     here = Records(runs_dir)
     reader = RunsReader(lambda: all_records(here, remote))
     if not reader.look():
         say(f"There are no runs in {runs_dir}.")
     elif not plain and on_terminal():
-        _redraw(reader)
+        AllRuns(reader, lambda run: remote.find(run.run_id, runs_dir) if remote else run.folder).show()
     else:
         _print_changes(reader)
 
 
-def _redraw(reader: RunsReader) -> None:
-    from rich.live import Live  # here: only a terminal needs it
+class AllRuns:
+    """The runs on a terminal, where a person answers their questions and decides when to quit.
 
-    from codex_multi_role.cli.live import DrawingConsole
+    ``find``: a run where it is worked on.
+    """
 
-    with Live(console=DrawingConsole(stderr=True), auto_refresh=False) as live:
-        _while_alive(reader, lambda runs: live.update(_table(runs), refresh=True))
+    def __init__(self, reader: RunsReader, find: Callable[[RunNow], RunFolder | RemoteRun]) -> None:
+        from codex_multi_role.cli.live import Drawing  # here: only a terminal needs it
 
+        self._reader, self._find = reader, find
+        self._runs: list[RunNow] = []
+        self._left_open: set[tuple[str, str]] = set()
+        self._quit = threading.Event()
+        keys = {"a": ("answer the next question", self._answer), "q": ("quit watching", self._quit.set)}
+        self._drawing = Drawing(self._draw, keys)
 
-def _while_alive(reader: RunsReader, show: Callable[[list[RunNow]], None]) -> None:
-    while True:  # waits: for the runs, ended when none is worked on
-        runs = reader.look()
-        show(runs)
-        if not any(run.alive for run in runs):
+    def show(self) -> None:
+        try:
+            while not self._quit.wait(
+                LOOK_SECONDS if self._runs else 0
+            ):  # waits: for a person, or until none is at work
+                self._runs = self._reader.look()
+                self._drawing.start()
+                if not is_at_terminal() and not any(run.alive for run in self._runs):
+                    return
+        finally:
+            self._quit.set()
+            self._drawing.close()
+
+    def _draw(self, _: bool) -> RenderableType:
+        """The live runs and the newest of the others, as many as fit."""
+        from rich.console import Group
+
+        size, below = shutil.get_terminal_size(), self._drawing.below()
+        lines = max(1, size.lines - LINES_AROUND - len(below))
+        rows = [(_row(run), "" if run.alive else "dim") for run in sorted(self._runs, key=lambda run: run.alive)]
+        return Group(*draw_last(COLUMNS, rows, size.columns, lines), *below)
+
+    def _answer(self) -> None:
+        """Ask the oldest question that the person has not left open, then these again."""
+        asked = [(run, each) for run in self._runs for each in open_questions(run.folder, run.record)]
+        fresh = [(run, each) for run, each in asked if (run.run_id, each.key) not in self._left_open]
+        if not asked:
+            self._drawing.tell("no run asks anything")
             return
-        time.sleep(LOOK_SECONDS)
-
-
-def _table(runs: list[RunNow]) -> RenderableType:
-    """Return the live runs and the newest of the others, as many as fit."""
-    from rich.console import Group
-
-    size = shutil.get_terminal_size()
-    lines = max(1, size.lines - LINES_AROUND)
-    chosen = sorted(runs, key=lambda run: run.alive)[-lines:]
-    rows = [(_row(run), "" if run.alive else "dim") for run in chosen]
-    return Group(*draw_last(COLUMNS, rows, size.columns, lines))
+        run, question = (fresh or asked)[0]
+        self._left_open = {*(self._left_open if fresh else ()), (run.run_id, question.key)}
+        asker = TerminalAsker(self._drawing.paused, sys.stdin.fileno(), lambda: run.folder)
+        shown = replace(question, question=f"run {run.run_id}: {question.question}")
+        still = Questions(run.folder.path)
+        answer = asker(shown, lambda: self._quit.is_set() or question.key not in (each.key for each in still.pending()))
+        if answer is None:
+            return
+        give_answer(found := self._find(run), question.key, answer)
+        if isinstance(found, RunFolder) and not run.alive:
+            self._drawing.tell(f"next: {found.command('resume')}")
 
 
 def _row(run: RunNow) -> Sequence[object]:
@@ -173,14 +217,15 @@ def _now(run: RunNow) -> str:
 
 def _print_changes(reader: RunsReader) -> None:
     printed: dict[str, str] = {}
-
-    def show(runs: list[RunNow]) -> None:
+    while True:  # waits: for the runs, ended when none is worked on
+        runs = reader.look()
         for run in runs:
             if printed.get(run.run_id) != (line := _line(run)):
                 printed[run.run_id] = line
                 put_line(line)
-
-    _while_alive(reader, show)
+        if not any(run.alive for run in runs):
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 def _line(run: RunNow) -> str:

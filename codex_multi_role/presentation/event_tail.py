@@ -78,10 +78,14 @@ def follow(folder: RunFolder, is_at_work: Callable[[RunFolder], bool] = is_alive
 class RunNow:
     """The state of a run at one moment: its ``run.json``, its status, and its course if it runs here."""
 
-    run_id: str
+    folder: RunFolder
     record: dict[str, Any]
     status: str
     course: Course | None
+
+    @property
+    def run_id(self) -> str:
+        return self.folder.run_id
 
     @property
     def alive(self) -> bool:
@@ -103,8 +107,8 @@ class RunsReader:
         status = status_now(folder, record)
         if status != RunStatus.RUNNING or SHARED in record:
             self._live.pop(folder.run_id, None)
-            return RunNow(folder.run_id, record, status, None)
+            return RunNow(folder, record, status, None)
         reader, course = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Course()))
         for event in reader.read():
             course.apply(event)
-        return RunNow(folder.run_id, record, status, course)
+        return RunNow(folder, record, status, course)

@@ -15,9 +15,9 @@ import pytest
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch import watch_all
-from codex_multi_role.run_folder import Owner, RunEvent, RunFolder
+from codex_multi_role.run_folder import Owner, Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
-from tests.support.console import DEADLINE_SECONDS, console, environment, line, on_terminal, reading
+from tests.support.console import DEADLINE_SECONDS, at_terminal, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
 
@@ -141,6 +141,30 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
         assert child.wait(DEADLINE_SECONDS) == 0
     drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
     assert ("killed" in drawn, code) == (True, 0)
+
+
+def test_person_answers_the_questions_of_all_runs_and_quits(tmp_path: Path) -> None:
+    parked = {"status": "parked", "outcome": "waiting_for_review", "exit_code": 4}
+    runs = [make_run(tmp_path / "runs", name, started_at=f"2026-01-3{at}", **parked) for at, name in enumerate("ab")]
+    for run in runs:
+        Questions(run.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None))
+    with at_terminal([*WATCH, "--all"], tmp_path) as terminal:
+        terminal.wait_for("a answer  q quit  ? keys")
+        terminal.type("a")
+        terminal.wait_for("run a: Ship it?")
+        terminal.wait_for("Ctrl-D leaves the question open.")
+        terminal.type("\x04")
+        terminal.wait_for("q quit")
+        terminal.type("a")
+        terminal.wait_for("run b: Ship it?")
+        terminal.wait_for("Ctrl-D leaves the question open.")
+        terminal.type("y good\n")
+        terminal.wait_for("next: codex-multi-role resume b")
+        terminal.wait_for("q quit")
+        terminal.type("q")
+        assert terminal.end() == 0
+    (answered,) = Questions(runs[1].path).answered()
+    assert (answered.answer is not None and answered.answer.comment, Questions(runs[0].path).answered()) == ("good", [])
 
 
 @pytest.mark.parametrize(("width", "headings"), [(60, 3), (120, 8)])
