@@ -254,8 +254,5 @@ def _cancel_task(found: RunFolder | RemoteRun, task: str, comment: str) -> tuple
 def _told(run_id: str, question: Question) -> str:
     answer = question.answer
     assert answer is not None
-    if answer.option or answer.values:
-        return (
-            f"{run_id}: {question.key} is answered: {answer_in_words(answer.approved, answer.option, answer.values)}."
-        )
-    return f"{run_id}: {question.key} is {'approved' if answer.approved else 'rejected'}."
+    what = "answered: " if answer.option or answer.values else ""
+    return f"{run_id}: {question.key} is {what}{answer_in_words(answer.approved, answer.option, answer.values)}."

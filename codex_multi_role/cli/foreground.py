@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,34 +34,27 @@ from codex_multi_role.presentation.plain import PlainLines, question_lines
 from codex_multi_role.presentation.recorded import PAGES, read_record
 from codex_multi_role.presentation.result import result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, verdict, verdict_before
-from codex_multi_role.run_folder import AskPerson, Questions, Record, RunFolder, event_of
+from codex_multi_role.run_folder import Questions, Record, RunFolder, event_of
 from codex_multi_role.run_folder.events import ReviewAsked
 from codex_multi_role.run_options import RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.cli.live import LiveTable
 
 FILES_NAMED = 6
 
 
-class View(Protocol):
-    """Receives the records of a run's events.
-
-    ``paused`` keeps it from drawing while a person is asked on the terminal.
-    """
-
-    def __call__(self, record: Record) -> None: ...
-
-    def paused(self) -> AbstractContextManager[None]: ...
-
-
 @dataclass(frozen=True)
 class Lines:
-    """A view that only writes lines; a question fits between them."""
+    """A view that gets the records of a run's events and only writes lines; a question fits between them."""
 
     take: Callable[[Record], None]
 
     def __call__(self, record: Record) -> None:
         self.take(record)
 
-    def paused(self) -> AbstractContextManager[None]:
+    @staticmethod
+    def paused() -> AbstractContextManager[None]:
         return nullcontext()
 
 
@@ -75,7 +68,7 @@ def open_view(
     over: Callable[[], bool] = lambda: False,
     write: Callable[[Record], None] | None = None,
     remote: RemoteRun | None = None,
-) -> AbstractContextManager[View]:
+) -> AbstractContextManager[Lines | LiveTable]:
     """Return a context that gives the view for the run's events; every view keeps ``course`` up to date.
 
     ``asks``: whether a person is asked on this terminal, so that the view leaves the questions to whoever asks them.
@@ -98,7 +91,7 @@ def on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _json_lines(course: Course, write: Callable[[Record], None]) -> View:
+def _json_lines(course: Course, write: Callable[[Record], None]) -> Lines:
     def take(record: Record) -> None:
         course.apply(event_of(record))
         write(record)
@@ -106,7 +99,7 @@ def _json_lines(course: Course, write: Callable[[Record], None]) -> View:
     return Lines(take)
 
 
-def _plain_lines(course: Course, *, asks: bool) -> View:
+def _plain_lines(course: Course, *, asks: bool) -> Lines:
     lines = PlainLines(course)
 
     def take(record: Record) -> None:
@@ -119,16 +112,9 @@ def _plain_lines(course: Course, *, asks: bool) -> View:
     return Lines(take)
 
 
-class Callbacks(TypedDict):
-    """What a function of `api` tells and asks while it works on a run."""
-
-    on_event: View
-    ask_person: AskPerson | None
-
-
 @contextmanager
-def in_foreground(ctx: click.Context, course: Course) -> Iterator[Callbacks]:
-    """Show the run that is worked on meanwhile, and ask the person at the terminal.
+def in_foreground(ctx: click.Context, course: Course) -> Iterator[dict[str, Any]]:
+    """Show the run that is worked on meanwhile, and ask the person at the terminal, by the callbacks of `api`.
 
     ``ctx`` has the settings `OF_THIS_PROCESS`.
     """

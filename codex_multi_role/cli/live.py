@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 from rich.console import Console, ConsoleOptions, Group, RenderableType  # noqa: TID251 - made to clean its texts
@@ -206,15 +207,13 @@ class Drawing:
     def start(self) -> None:
         with self._switching, suppress(OSError):
             if self._live is None and not self._is_paused:
+                options: dict[str, Any] = {"auto_refresh": False, "redirect_stdout": False}
                 # A new one each time: the old one would draw over the lines below its last state.
-                self._live = Live(
-                    console=self.console, get_renderable=self._view, auto_refresh=False, redirect_stdout=False
-                )
+                self._live = Live(console=self.console, get_renderable=lambda: self._draw(self.is_drawn), **options)
                 self._live.start(refresh=True)
                 self._stopped = threading.Event()
-                threading.Thread(
-                    target=_redraw, args=(self._live, self._stopped), name="live-view", daemon=True
-                ).start()
+                parts = (self._live, self._stopped)
+                threading.Thread(target=_redraw, args=parts, name="live-view", daemon=True).start()
 
     def stop(self) -> None:
         with self._switching, suppress(OSError):  # losing the terminal must not end the run
@@ -240,9 +239,6 @@ class Drawing:
         finally:
             self._is_paused = False
             self.start()
-
-    def _view(self) -> RenderableType:
-        return self._draw(self._live is not None)
 
 
 class LiveTable(Drawing):

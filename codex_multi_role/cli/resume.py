@@ -153,8 +153,8 @@ def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how
                 course.inherit(inherited_by(RunFolder(Path(record["folder"]))))
             view(record)
 
-        shown: dict[str, Any] = {**callbacks, "on_event": on_event}
-        report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **shown)
+        callbacks["on_event"] = on_event
+        report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **callbacks)
     report_and_exit(ctx, report, course)
 
 

@@ -114,14 +114,9 @@ def outcome_in_words(outcome: str) -> str:
 
 
 def exit_in_words(exit_code: object, otherwise: str = "see the reason") -> str:
-    """``1: ended without reaching the goal``; ``otherwise`` as in `exit_meaning`."""
-    return f"{exit_code}: {exit_meaning(exit_code, otherwise)}"
-
-
-def exit_meaning(exit_code: object, otherwise: str = "see the reason") -> str:
-    """What ``exit_code`` means, or ``otherwise`` if it is not one of ours."""
+    """``1: ended without reaching the goal``; ``otherwise``: what one means that is not ours."""
     code = ExitCode.find(exit_code)
-    return code.meaning if code is not None else otherwise
+    return f"{exit_code}: {otherwise if code is None else code.meaning}"
 
 
 def playbook_in_words(playbook: str, *, over: bool = False, named: Callable[[str], str] = one_line) -> str:

@@ -105,7 +105,7 @@ class Tree:
             elif self._course.ended is None:
                 yield Row(0, one_line(name, 60), IDLE, "pending")
         if not visits:
-            yield from self._turns(self._course.run, 0)
+            yield from self._latest_turns(self._course.run, 0)
 
     def _all_below(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
         notes = [note for note in self._course.notes if note.who] if depth < 0 else []
@@ -134,7 +134,7 @@ class Tree:
             for part in parts:
                 yield from self._piece(part, depth + 1)
             if several:
-                yield from self._turns(piece, depth + 1)
+                yield from self._latest_turns(piece, depth + 1)
         if piece.is_task or not parts:
             yield from self._failures(piece, depth + 1)
 
@@ -180,8 +180,7 @@ class Tree:
         shown = price(cost) if cost.amount and self._width >= MIDDLE else ""
         return ", ".join(filter(None, (took, shown)))
 
-    def _turns(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
-        """The latest turn of each role."""
+    def _latest_turns(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
         return (self._turn(turn, depth) for turn in {turn.role: turn for turn in piece.turns}.values())
 
     def _turn(self, turn: ReportedTurn, depth: int) -> Row:

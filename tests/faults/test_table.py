@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex import failures
-from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
+from codex_multi_role.presentation.outcome import exit_in_words, outcome_in_words
 from codex_multi_role.steps.recovery import ADVICE
 from tests.faults.screen import Screen, Seen
 from tests.faults.table import FAULTS, PLAYBOOK, Fault
@@ -86,7 +86,7 @@ def assert_on_the_screen(seen: Seen, row: Fault) -> None:
     (line,) = [line for line in seen.text.splitlines() if line.startswith(begin)]
     assert seen.record["reason"].startswith(line.removeprefix(begin).rstrip(".…"))  # a long one is cut
     assert not row.advice or row.advice in seen.line("hint")
-    assert seen.line("exit") == f"{row.exit_code}: {exit_meaning(row.exit_code)}"
+    assert seen.line("exit") == exit_in_words(row.exit_code)
     assert seen.next_command == ["resume", seen.run.name]
 
 
