@@ -90,14 +90,10 @@ def render(
 
     ``questions``: whether to show them, because they are not asked elsewhere on this terminal. ``below``: its end.
     """
-    above: list[RenderableType] = [_title(course, width)]
-    if course.forked:
-        above.append(Text(cut(one_line(course.forked, 500), width), style="dim"))
-    if course.started.playbook:
-        above.append(Text(playbook_in_words(course.started.playbook), style="yellow"))
-    above += [_progress_line(course, now, width), *_budget_line(course, now, width), *_awaited(course, now, width)]
-    asked = _questions(course, width) if questions else []
-    below = [*_tests_line(course, width), *asked, *_warnings(course, width), *below]
+    above = [Text(cut(words, width), style) for words, style in _above(course, now) if words]
+    told = [Text(cut(words, width), style) for words, style in _below(course, questions=questions)]
+    commands = _answers(course) if questions else []
+    below = [*told, *commands, *below]
     lines_left = height - len(RULER.render_lines(Group(*above, *below), RULER.options.update_width(width)))
     rows = fit(list(Tree(course, now, width).rows()), max(1, lines_left))
     return Group(*above, *(_drawn(row, width, glyphs) for row in rows), *below)
@@ -109,66 +105,43 @@ def _drawn(row: Row, width: int, glyphs: dict[str, str]) -> Text:
     return Text.assemble(row.indent, glyph, (words, STYLES[IDLE] if row.tone == IDLE else ""))
 
 
-def _title(course: Course, width: int) -> Text:
-    run = course.started
-    if not run.run_id:
-        return Text("starting", style="bold")
-    words = cut(f"run {run.run_id}  flow {one_line(run.flow)}  {one_line(run.goal)}", width)
-    text = Text(words)
-    text.stylize("bold", 0, len(f"run {run.run_id}"))
-    return text
-
-
-def _progress_line(course: Course, now: str, width: int) -> Text:
-    where = course.where
+def _above(course: Course, now: str) -> Iterator[tuple[str, str]]:
+    """The lines above the tree, each with its style: what it is for, how far it is, what the first turn waits for."""
+    run, before = course.started, course.baseline
+    yield f"run {run.run_id}  flow {one_line(run.flow)}  {one_line(run.goal)}" if run.run_id else "starting", "bold"
+    yield one_line(course.forked, 500), STYLES[IDLE]
+    yield playbook_in_words(run.playbook) if run.playbook else "", STYLES[WARN]
+    ended = outcome_in_words(course.ended.outcome) if course.ended is not None else ""
+    elapsed = f"{duration(seconds_between(run.at, now))} elapsed" if run.at else ""
+    yield "  ".join(filter(None, (", ".join(filter(None, (ended, course.where))), elapsed))), ""
     if course.ended is not None:
-        where = ", ".join(filter(None, (outcome_in_words(course.ended.outcome), where)))
-    elapsed = f"{duration(seconds_between(course.started.at, now))} elapsed" if course.started.at else ""
-    return Text(cut("  ".join(filter(None, (where, elapsed))), width))
+        return
+    if left := amounts(course.left(now)):
+        yield f"left: {', '.join(left)}", ""
+    if before is not None and before.status == RUNNING:
+        last = f" ({duration(before.seconds)} last time)" if before.seconds else ""
+        running = f"{duration(seconds_between(before.at, now))}{last}; skip: --no-baseline"
+        yield f"waiting for the {BEFORE}: {running}", STYLES[BUSY]
 
 
-def _budget_line(course: Course, now: str, width: int) -> list[Text]:
-    left = [] if course.ended else amounts(course.left(now))
-    return [Text(cut(f"left: {', '.join(left)}", width))] if left else []
-
-
-def _awaited(course: Course, now: str, width: int) -> list[Text]:
-    """What the first turn waits for."""
-    before = course.baseline
-    if before is None or before.status != RUNNING or course.ended is not None:
-        return []
-    last = f" ({duration(before.seconds)} last time)" if before.seconds else ""
-    running = f"waiting for the {BEFORE}: {duration(seconds_between(before.at, now))}{last}; skip: --no-baseline"
-    return [Text(cut(running, width), style=STYLES[BUSY])]
-
-
-def _questions(course: Course, width: int) -> list[Text]:
-    asked = [
-        Text(cut(one_line(f"review {key}: {words}"), width), style=STYLES[WARN])
-        for key, words in course.questions.items()
-    ]
-    if asked:
-        accept, reject = answer_commands(course.run_folder, list(course.questions))
-        asked += [Text(f"  answer: {accept}"), Text(f"  reject: {reject}")]
-    return asked
-
-
-def _warnings(course: Course, width: int) -> list[Text]:
-    return [
-        Text(cut(f"warning: {one_line(words)}", width), style=STYLES[WARN])
-        for words in course.warnings[-LATEST_WARNINGS:]
-    ]
-
-
-def _tests_line(course: Course, width: int) -> list[Text]:
-    told = []
+def _below(course: Course, *, questions: bool) -> Iterator[tuple[str, str]]:
+    """Those below the tree."""
     if (tests := course.latest_tests) is not None:
-        told.append(Text(cut(f"tests {tests.number:03d}: {verdict(tests.told)}", width)))
-        told[0].stylize(STYLES[tone_of(judged(tests.told), BAD)], len("tests 000: "))
+        yield f"tests {tests.number:03d}: {verdict(tests.told)}", STYLES[tone_of(judged(tests.told), BAD)]
     elif course.baseline is not None and course.baseline.status != RUNNING:
-        told.append(Text(cut(f"{BEFORE}: {verdict_before(vars(course.baseline))}", width)))
-    files = course.files if course.files.written or course.files.skipped else None
-    return told + ([Text(cut(f"files in answers: {files.in_words}", width))] if files else [])
+        yield f"{BEFORE}: {verdict_before(vars(course.baseline))}", ""
+    if course.files.written or course.files.skipped:
+        yield f"files in answers: {course.files.in_words}", ""
+    for words in course.warnings[-LATEST_WARNINGS:]:
+        yield f"warning: {one_line(words)}", STYLES[WARN]
+    for key, words in course.questions.items() if questions else ():
+        yield one_line(f"review {key}: {words}"), STYLES[WARN]
+
+
+def _answers(course: Course) -> list[Text]:
+    """The commands for the oldest question, never cut."""
+    commands = answer_commands(course.run_folder, list(course.questions)) if course.questions else ()
+    return [Text(f"  {what}: {command}") for what, command in zip(("answer", "reject"), commands, strict=False)]
 
 
 class Drawing:
@@ -282,7 +255,8 @@ class LiveTable(Drawing):
             return render(course, now, size.width, size.height, questions=questions, glyphs=glyphs, below=below)
 
     def _followed_lines(self, width: int) -> list[Text]:
-        lines = [f"following {self._followed}:", *self._said.get(self._followed, ())] if self._followed else []
+        latest = list(self._said.get(self._followed, ()))[-max(1, self.console.size.height // 4) :]
+        lines = [f"following {self._followed}:", *latest] if self._followed else []
         return [Text(cut(line, width), style=STYLES[BUSY]) for line in lines]
 
     def _page_changes(self) -> None:

@@ -17,10 +17,9 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.cli.tables import Column, Table, columns_of, shown_at
+from codex_multi_role.cli.tables import Column, columns_of, shown_at
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
-from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder.folder import PROGRAM
 
 PATIENCE_SECONDS = 30.0
@@ -214,9 +213,7 @@ def put_table(
     """
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     named = [column if isinstance(column, Column) else Column(column) for column in columns]
-    shown = shown_at(named, width)
-    cells = [[one_line("" if row[index] is None else row[index]) for index in shown] for row in rows]
-    table = Table([named[index] for index in shown], cells, width)
+    table, cells = shown_at(named, rows, width)
     for line in table.heading:
         put_line(line, **({"bold": True} if _draws(sys.stdout) else {}))
     in_colour = _draws(sys.stdout) and not os.environ.get("NO_COLOR")

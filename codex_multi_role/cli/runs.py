@@ -180,7 +180,12 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
     record["hint"] = folder.complete(str(record.get("hint") or ""))
     result = result_of(folder, record)
     if only_result:
-        _put_result(folder, record)
+        text = whole_text(folder, record)
+        if text is None:
+            raise UsageError(
+                f"run {folder.run_id} has no result", f"`{folder.command('show')}` shows what happened in it."
+            )
+        put_text(text, exact=True)
         return
     record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
     course = Course.of_run(folder)
@@ -216,13 +221,6 @@ def _put_tree(course: Course) -> None:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
     for row in Tree(course, course.at, whole=True).rows():
         put_line(row.line(width, glyphs_of(sys.stdout.encoding)))
-
-
-def _put_result(folder: RunFolder, record: dict[str, Any]) -> None:
-    text = whole_text(folder, record)
-    if text is None:
-        raise UsageError(f"run {folder.run_id} has no result", f"`{folder.command('show')}` shows what happened in it.")
-    put_text(text, exact=True)
 
 
 def _draw(folder: RunFolder, path: Path) -> None:

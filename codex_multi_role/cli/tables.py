@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -111,20 +111,22 @@ def _toned(place: PlacedColumn, cell: str, tone: str) -> str:
     return click.style(fitted, **({"dim": True} if tone == IDLE else {"fg": STYLES[tone]}))
 
 
-def shown_at(columns: Sequence[Column], width: int | None) -> list[int]:
-    """The indices of those that a terminal of ``width`` shows."""
-    return [index for index, column in enumerate(columns) if width is None or width >= column.from_width]
+def shown_at(columns: Sequence[Column], rows: Iterable[Row], width: int | None) -> tuple[Table, list[list[str]]]:
+    """The table of those columns that a terminal of ``width`` shows, and its cells."""
+    shown = [index for index, column in enumerate(columns) if width is None or width >= column.from_width]
+    cells = [[one_line("" if row[index] is None else row[index]) for index in shown] for row in rows]
+    return Table([columns[index] for index in shown], cells, width), cells
 
 
 def draw_last(columns: Sequence[Column], rows: Sequence[tuple[Row, str]], width: int, lines: int) -> list[Text]:
     """Return the headings, then the last of the ``rows``, each with its style, as many as fit in ``lines``."""
     from rich.text import Text  # here: only a terminal needs it
 
-    shown = shown_at(columns, width)
-    cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[-lines:]]
-    table = Table([columns[index] for index in shown], [row for row, _ in cells], width)
-    last = cells[-max(1, lines // len(table.heading)) :]
-    return [Text("\n".join(table.row(row)), style=style) for row, style in [(table.heading_cells, "bold"), *last]]
+    table, cells = shown_at(columns, [row for row, _ in rows[-lines:]], width)
+    styled = list(zip(cells, (style for _, style in rows[-lines:]), strict=True))[
+        -max(1, lines // len(table.heading)) :
+    ]
+    return [Text("\n".join(table.row(row)), style=style) for row, style in [(table.heading_cells, "bold"), *styled]]
 
 
 def _line(columns: Sequence[Column], widths: Sequence[int]) -> list[PlacedColumn]:

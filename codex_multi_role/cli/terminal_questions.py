@@ -113,7 +113,11 @@ class TerminalAsker:
     def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         for line in ("", *question_lines(question), *self._situation(question)):
             say(line)
-        verdict = self._asked(question, is_over)
+        if question.words:
+            verdict = self._words(is_over)
+        else:
+            is_typed = question.options or question.fields
+            verdict = self._values(question, is_over) if is_typed else self._verdict(is_over)
         if verdict is None and is_over():
             say(OVER)
         return verdict
@@ -131,11 +135,6 @@ class TerminalAsker:
         if (changes := situation.changes) is not None and changes.files:
             self._patch = lambda: patch_of(folder, changes)
             yield f"  {DIFF_SHOWN}"
-
-    def _asked(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
-        if question.words:
-            return self._words(is_over)
-        return self._values(question, is_over) if question.options or question.fields else self._verdict(is_over)
 
     def _values(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         """The option and each field, asked for again until it is right; one that is left empty has its default."""

@@ -14,17 +14,13 @@ from codex_multi_role.run_folder.cost import Cost, dollars
 ELLIPSIS = "..."
 DAYS_FROM_HOURS = 72
 TESTS_NAMED = 3
-READ_TIMES = 20
-"""How much of a text is read for a line, in lengths of the line: the rest may be megabytes of blanks."""
 UNPRICED = "unpriced"
 
 
 def one_line(value: object, limit: int = 200) -> str:
     """Return ``value`` as at most ``limit`` printable characters, so that a model's text cannot control a terminal."""
-    text = str(value)
-    line = " ".join(filter(None, map(printable, text[: READ_TIMES * limit].split())))
-    is_whole = len(line) <= limit and len(text) <= READ_TIMES * limit
-    return line if is_whole else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
+    line = " ".join(filter(None, map(printable, str(value).split())))
+    return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
 
 
 def named(names: Sequence[str], most: int) -> str:

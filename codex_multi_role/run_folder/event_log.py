@@ -28,7 +28,7 @@ from codex_multi_role.run_folder.events import ADDED, AddedEvent, Record, RunEve
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""
 
-LONGEST_TEXT = 100_000
+LONGEST_TEXT = 20_000
 """Maximum characters of a text in an event that is read; the log has all of it."""
 TYPE_FIRST = b'{"type": "'
 """How every line begins that `EventLog` writes."""
