@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -56,16 +55,17 @@ class Report(HTMLParser):
     """A written report as a browser would read it.
 
     ``elements``: every start tag with its attributes; ``text``: what a reader sees before anything is opened;
-    ``entries``: by id, the parts that open.
+    ``entries``: by id, the parts of what opens, each ``{title, text, file, cut}``.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
-        self.entries: dict[str, list[dict[str, Any]]] = {}
-        self._entry = ""
-        self._inside: list[str] = []
+        self.entries: dict[str, list[dict[str, str]]] = {}
+        self._part: dict[str, str] | None = None
+        self._within = ""
+        self._is_code = False
         self.source = path.read_text(encoding="utf-8")
         self.feed(self.source)
         self.close()
@@ -73,20 +73,33 @@ class Report(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = dict(attributes)
         self.elements.append((tag, found))
-        if "entry" in (found.get("class") or "").split():
-            self._entry = found["id"] or ""
-        if tag in ("script", "style"):
-            self._inside.append("json" if found.get("type") == "application/json" else "code")
+        classes = (found.get("class") or "").split()
+        self._is_code = tag in ("script", "style")
+        if "entry" in classes:
+            self.entries[found["id"] or ""] = []
+        elif "part" in classes:
+            self._part, self._within = dict.fromkeys(("title", "text", "file", "cut"), ""), ""
+            next(reversed(self.entries.values())).append(self._part)
+        if self._part is not None:
+            names = {"h3": "title", "small": "file" if "file" in classes else ""}
+            self._within = (
+                "cut" if "cut" in classes else "text" if "inside" in classes else names.get(tag, self._within)
+            )
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("script", "style"):
-            self._inside.pop()
+        self._is_code = False
+        if tag == "details" and self._part is not None:
+            self._part["text"] = self._part["text"].strip()
+            self._part = None
+        elif tag in ("h3", "small"):
+            self._within = ""
 
     def handle_data(self, data: str) -> None:
-        if not self._inside:
+        if self._part is not None:
+            if self._within:
+                self._part[self._within] += data
+        elif not self._is_code:
             self.texts.append(data)
-        elif self._inside[-1] == "json":
-            self.entries[self._entry] = json.loads(data)
 
     @property
     def text(self) -> str:
@@ -103,7 +116,7 @@ class Report(HTMLParser):
         names = [name for _, found in self.elements for name in found]
         return [name for name in names if name.startswith("on") or name in ("style", "srcdoc")]
 
-    def part(self, entry: str, title: str) -> dict[str, Any]:
+    def part(self, entry: str, title: str) -> dict[str, str]:
         """The part ``title`` of what opens under ``entry``. Raises `StopIteration` if there is no such part."""
         return next(part for part in self.entries[entry] if part["title"] == title)
 

@@ -8,9 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from codex_multi_role.extensions.report.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
+from codex_multi_role.extensions.report.parts import FILES, Part, Reader, question_parts, test_parts, turn_parts
 from codex_multi_role.extensions.report.rendering import price
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
@@ -33,7 +31,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """A row of the report. ``data``: what it shows when opened, as JSON that is safe in the page."""
+    """A row of the report. ``parts``: what it shows when opened."""
 
     kind: str
     id: str
@@ -41,7 +39,7 @@ class ReportEntry:
     who: str
     status: Chip
     about: str
-    data: Markup
+    parts: list[Part]
     what: str = ""
     chips: list[Chip] = field(default_factory=list)
     cost: str = ""
@@ -116,7 +114,7 @@ class Entries:
             chips=_chips(turn, result),
             about=one_line(result.get("reason") or turn.summary, 300),
             cost=_cost(result),
-            data=embedded(list(turn_parts(self._reader, turn, folder, result))),
+            parts=list(turn_parts(self._reader, turn, folder, result)),
         )
 
     def _question(self, question: Question) -> ReportEntry:
@@ -136,7 +134,7 @@ class Entries:
             status=status,
             chips=[Chip(f"by {by}")] if by else [],
             about=f"{about}{said}",
-            data=embedded(list(question_parts(self._reader, question))),
+            parts=list(question_parts(self._reader, question)),
         )
 
     def _tests(self, tests: TestRun) -> ReportEntry:
@@ -149,7 +147,7 @@ class Entries:
             who=f"tests {number}",
             status=Chip(judged(tests.told), tone_of(judged(tests.told))),
             about=verdict(tests.told),
-            data=embedded(list(parts)),
+            parts=list(parts),
         )
 
     def _check(self, folder: Path, at: str) -> ReportEntry:
@@ -165,7 +163,7 @@ class Entries:
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),
-            data=embedded(list(test_parts(self._reader, folder, "Result"))),
+            parts=list(test_parts(self._reader, folder, "Result")),
         )
 
 
@@ -206,7 +204,7 @@ def _cost(result: dict[str, Any]) -> str:
 
 def _added(note: Note) -> ReportEntry:
     status, name = Chip("noted"), f"event-{note.who}-{note.began}"
-    return ReportEntry("event", name, note.began, note.who, status, note.words, embedded([]))
+    return ReportEntry("event", name, note.began, note.who, status, note.words, [])
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,24 @@
-"""What an entry of the report shows when it is opened, as JSON: without secrets, and cut to a common limit.
-
-A part is ``{title, kind, file}`` with ``text``, or with ``value`` in the shape of its ``kind``. If ``text`` is only the
-beginning, ``of`` is the size of the whole in bytes.
-"""
+"""What an entry of a run's page shows when it is opened: without secrets, and cut to a common limit."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from codex_multi_role.extensions.report.values import diff_html, table_html, text_html, value_html
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.pieces import ReportedTurn
+from codex_multi_role.presentation.result import markdown_as_html
 from codex_multi_role.run_folder import Question, TurnFolder
 
-Part = dict[str, Any]
 APPLIED = "applied_files.json"
 TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", APPLIED)
 PATCHES = {
@@ -43,8 +39,23 @@ LONGEST, SHORTEST = 200_000, 4_000
 """Maximum length of a text, and the length to which texts are never cut, however many there are."""
 MARGIN = 8_192
 """Characters read beyond a cut, so that a secret across the cut is recognized."""
-_UNSAFE_IN_SCRIPT = "<>&\u2028\u2029"
-_ESCAPES = re.compile(r'(\\["\\nrt])|\\(?:[bf]|u00[01][0-9a-f])')  # in JSON; group 1: of harmless characters
+OPEN_AT_FIRST = 1_500
+"""Maximum length of a prompt that is open at first."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """``file``: where it is in the run's folder. ``length``: of a text, in characters.
+
+    ``of``: the size of the whole in bytes, if only its beginning is shown.
+    """
+
+    title: str
+    html: Markup
+    file: str = ""
+    length: int | None = None
+    of: int | None = None
+    is_open: bool = True
 
 
 def cut_length(sizes: Iterable[int]) -> int:
@@ -116,21 +127,23 @@ class Reader:
 def turn_parts(reader: Reader, turn: ReportedTurn, folder: TurnFolder, result: Mapping[str, Any]) -> Iterator[Part]:
     """Yield the parts of a turn in chronological order; ``result`` is its ``turn.json``, redacted."""
     path = folder.path
-    yield from _text(reader, path / "prompt.txt", "Prompt")
+    for prompt in _text(reader, path / "prompt.txt", "Prompt"):
+        yield replace(prompt, is_open=(prompt.length or 0) <= OPEN_AT_FIRST)
     yield from _calls(reader, path / CALLS)
-    if result.get("approvals"):
-        yield {"title": "Approvals", "kind": "approvals", "value": result["approvals"]}
+    if approvals := _objects(result.get("approvals")):
+        rows = ((each.get("decision"), each.get("method"), each.get("detail")) for each in approvals)
+        yield Part("Approvals", table_html(("decision", "asked for", "what"), rows))
     yield from _answer_parts(reader, path)
-    yield from _text(reader, path / "analysis.md", "Analysis")
+    yield from _text(reader, path / "analysis.md", "Analysis", _prose)
     for name, title in PATCHES.items():
-        yield from _text(reader, path / name, title, "diff", exact=True)
+        yield from _text(reader, path / name, title, diff_html, exact=True)
     if isinstance(files := reader.value(path / APPLIED), list):
-        yield {"title": "Files", "kind": "files", "value": files, "file": reader.name(path / APPLIED)}
+        yield Part("Files", table_html(("file", "result", "bytes"), _file_rows(files)), reader.name(path / APPLIED))
     else:
         yield from _text(reader, path / APPLIED, "Files", exact=True)
     for tests in turn.tests:
         yield from test_parts(reader, reader.folder / "tests" / f"{tests.number:03d}", f"Tests {tests.number:03d}")
-    yield {"title": "Details", "kind": "details", "value": _details(result), "file": reader.name(path / "turn.json")}
+    yield Part("Details", value_html(_details(result)), reader.name(path / "turn.json"), is_open=False)
 
 
 def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
@@ -139,9 +152,9 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
     result = reader.value(path)
     if isinstance(result, dict):
         output = result.pop(OUTPUT, "")
-        yield {"title": title, "kind": "tree", "value": result, "file": reader.name(path)}
+        yield Part(title, value_html(result), reader.name(path))
         if output:
-            yield _part("Output", "text", Text(str(output)), reader.name(path))
+            yield _part("Output", Text(str(output)), reader.name(path))
     else:
         yield from _text(reader, path, title, exact=True)
 
@@ -149,20 +162,35 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
 def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
     """Yield what the question was about, and its answer in full."""
     if question.show:
-        yield _part("Subject", "text", reader.cut(question.show), f"reviews/{question.key}.json")
+        yield _part("Subject", reader.cut(question.show), f"reviews/{question.key}.json")
     if question.answer is not None and question.answer.comment:
         comment = reader.redact(question.answer.comment)
-        yield _part("Comment", "text", reader.cut(comment), f"reviews/{question.key}.json")
+        yield _part("Comment", reader.cut(comment), f"reviews/{question.key}.json")
 
 
-def _part(title: str, kind: str, text: Text, file: str) -> Part:
-    cut = {} if text.of is None else {"of": text.of}
-    return {"title": title, "kind": kind, "text": text.text, "file": file, **cut}
+def _prose(text: str) -> Markup:
+    return Markup('<div class="answer" tabindex="0">{}</div>').format(markdown_as_html(text))
 
 
-def _text(reader: Reader, path: Path, title: str, kind: str = "text", *, exact: bool = False) -> Iterator[Part]:
+def _part(title: str, text: Text, file: str, shown: Callable[[str], Markup] = text_html) -> Part:
+    return Part(title, shown(text.text), file, len(text.text), text.of)
+
+
+def _text(
+    reader: Reader, path: Path, title: str, shown: Callable[[str], Markup] = text_html, *, exact: bool = False
+) -> Iterator[Part]:
     if (text := reader.text(path, exact=exact)) is not None:
-        yield _part(title, kind, text, reader.name(path))
+        yield _part(title, text, reader.name(path), shown)
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _file_rows(files: list[object]) -> Iterator[tuple[Markup, str, object]]:
+    for each in _objects(files):
+        how = ": ".join(str(each[name]) for name in ("status", "reason") if each.get(name))
+        yield Markup("<code>{}</code>").format(printable(str(each.get("path") or ""))), how, each.get("bytes")
 
 
 def _answer_parts(reader: Reader, path: Path) -> Iterator[Part]:
@@ -173,13 +201,13 @@ def _answer_parts(reader: Reader, path: Path) -> Iterator[Part]:
     handoff = reader.value(path / HANDOFF)
     items = reader.text(path / "items_text.md")
     if items and not (answer and _repeats(items, answer)):
-        yield _part("Transcript", "text", items, reader.name(path / "items_text.md"))
+        yield _part("Transcript", items, reader.name(path / "items_text.md"))
     same = isinstance(handoff, dict) and answer is not None and _is_handoff(answer.text, handoff)
     if answer and not same:
-        yield _part("Answer", "text", answer, reader.name(answer_path))
+        yield _part("Answer", answer, reader.name(answer_path), _prose)
     if handoff is not None:
         title = "Answer (handoff)" if same else "Handoff"
-        yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / HANDOFF)}
+        yield Part(title, value_html(handoff), reader.name(path / HANDOFF))
     else:
         yield from _text(reader, path / HANDOFF, "Handoff", exact=True)
 
@@ -209,26 +237,28 @@ def _calls(reader: Reader, path: Path) -> Iterator[Part]:
     for line in text.text.splitlines():
         with suppress(ValueError, RecursionError):
             calls.append(json.loads(line))
-    part = {"title": "Tool calls", "kind": "calls", "value": calls, "file": reader.name(path)}
-    yield part if text.of is None else {**part, "of": text.of}
+    yield Part("Tool calls", _calls_html(_objects(calls)), reader.name(path), of=text.of)
+
+
+def _calls_html(calls: list[dict[str, Any]]) -> Markup:
+    chips = {
+        True: Markup('<span class="chip good">answered</span>'),
+        False: Markup('<span class="chip bad">failed</span>'),
+    }
+    call = Markup("<dt><b>{}</b> {}</dt><dd>{}{}</dd>")
+    shown = (
+        call.format(
+            printable(str(each.get("tool") or "")),
+            chips[bool(each.get("success"))],
+            value_html(each.get("arguments")),
+            text_html(str(each.get("text") or "")),
+        )
+        for each in calls
+    )
+    return Markup('<dl class="calls">{}</dl>').format(Markup("").join(shown))
 
 
 def _details(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the nonempty fields of ``turn.json`` that are not shown elsewhere."""
     shown = {name: value for name, value in result.items() if name not in IN_THE_ROW}
     return {name: value for name, value in shown.items() if value not in (None, "", [], {}, False)}
-
-
-def embedded(value: object) -> Markup:
-    """Encode ``value`` as JSON that is safe in a script element: nothing in it ends the element or begins another.
-
-    Numbers that Python accepts but browsers do not (``NaN``, ``1e999``) become text.
-    """
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        text = json.dumps(json.loads(json.dumps(value), parse_constant=str), ensure_ascii=False)
-    text = _ESCAPES.sub(r"\1", printable(text, keep=KEPT_IN_PAGES))
-    for sign in _UNSAFE_IN_SCRIPT:
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)

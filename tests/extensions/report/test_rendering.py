@@ -10,7 +10,8 @@ from jinja2 import UndefinedError
 
 from codex_multi_role.extensions.report import rendering
 from codex_multi_role.extensions.report.page import write_report
-from codex_multi_role.extensions.report.parts import Reader, Text, embedded
+from codex_multi_role.extensions.report.parts import Reader, Text
+from codex_multi_role.extensions.report.values import diff_html, value_html
 from codex_multi_role.host.redaction import Redactor
 from tests.support.browser import Report
 from tests.support.plugins import install
@@ -90,10 +91,32 @@ def test_size_of_cut_text_is_given_in_bytes() -> None:
     assert (len(text.text), text.of) == (CUT_AT, 10_000)
 
 
-def test_numbers_that_no_browser_reads_are_texts() -> None:
-    value = json.loads('[{"text": "</script>", "value": {"a": NaN, "b": [-Infinity, 1e999], "c": 1.5}}]')
-    read = json.loads(embedded(value), parse_constant=pytest.fail)
-    assert read == [{"text": "</script>", "value": {"a": "NaN", "b": ["-Infinity", "Infinity"], "c": 1.5}}]
+LARGE = [{"n": number} for number in range(3000)]
+VALUES = [
+    (
+        {"a": None, "b": [1, True, "<x>"], "c": {}},
+        ["<dt>a</dt><dd><span>null</span>", "<li><span>&lt;x&gt;</span></li>"],
+    ),
+    ([{"id": "T1", "needs": ["T0", 1]}, {"id": "T2"}], ["<td>T1</td><td>T0, 1</td>", "<td>T2</td><td></td>"]),
+    ([{"id": "a\nb"}, {"id": "c"}], ["<li><dl><div><dt>id</dt><dd><pre>a\nb</pre>"]),
+    (json.loads('{"a": NaN, "b": [1e999]}'), ["<span>NaN</span>", "<span>Infinity</span>"]),
+    (LARGE, ["<pre>[\n {\n  &#34;n&#34;: 0"]),
+    (json.loads("[" * 60 + "]" * 60), ["<pre>[\n [\n"]),
+    ("a\u202eb\x1b", ["<span>ab</span>"]),
+]
+
+
+@pytest.mark.parametrize(("value", "parts"), VALUES)
+def test_value_is_drawn_by_its_shape_and_large_one_as_json(value: object, parts: list[str]) -> None:
+    for part in parts:
+        assert part in value_html(value)
+
+
+def test_changes_are_lines_by_kind_and_headings_are_no_changes() -> None:
+    patch = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-<old>\n+one\n+two\n"
+    spans = [("file", "diff --git a/a b/a"), ("meta", "--- a/a\n+++ b/a"), ("hunk", "@@ -1 +1 @@")]
+    spans += [("del", "-&lt;old&gt;"), ("add", "+one\n+two")]
+    assert "".join(f'<span class="{kind}">{text}</span>' for kind, text in spans) in diff_html(patch)
 
 
 SOURCE = """

@@ -88,11 +88,12 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
     assert report.titles("turn-plan-1") == ["Prompt", "Answer (handoff)", "Details"]
     assert report.part("turn-plan-1", "Prompt")["text"].startswith("Role: plan\n")
     assert report.part("turn-build-1", "Answer")["text"] == "no JSON here"
-    assert report.part("turn-build-3", "Answer (handoff)")["value"]["summary"] == "done"
+    assert "summarydone" in report.part("turn-build-3", "Answer (handoff)")["text"]
     assert "+++ b/test_a.py" in report.part("turn-build-3", "Changes")["text"]
-    assert [each["status"] for each in report.part("turn-build-3", "Files")["value"]] == ["WROTE", "SKIPPED"]
-    tests = report.part("turn-build-3", "Tests 002")["value"]
-    assert (tests["status"], tests["failed"]) == ("failed", 1)
+    assert re.findall("[A-Z]{5,}", report.part("turn-build-3", "Files")["text"]) == ["WROTE", "SKIPPED"]
+    tests = report.part("turn-build-3", "Tests 002")["text"]
+    assert "statusfailed" in tests
+    assert "failed1" in tests
     output = report.part("turn-build-3", "Output")
     assert "test_it" in output["text"]
     assert output["file"] == "tests/002/result.json"
@@ -106,13 +107,10 @@ def test_repair_names_the_turn_it_fixes(report: Report) -> None:
 @pytest.mark.real
 def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
     scripts = [found for tag, found in report.elements if tag == "script"]
-    assert len(scripts) == len(report.entries) + 1
+    assert len(scripts) == 1
     assert report.handlers == []
     assert not {"img", "iframe", "object", "embed", "link", "base"} & {tag for tag, _ in report.elements}
-    assert HOSTILE in report.part("turn-build-2", "Answer (handoff)")["value"]["summary"]
-    data = re.findall(r'<script type="application/json">(.*?)</script>', report.source, re.DOTALL)
-    assert len(data) == len(report.entries)
-    assert not re.search("[<>&\u2028\u2029]", "".join(data))
+    assert HOSTILE in report.part("turn-build-2", "Answer (handoff)")["text"]
 
 
 @pytest.mark.real
@@ -193,7 +191,7 @@ def test_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None
     folder.events_path.unlink()
     report = Report(write_report(folder))
     assert list(report.entries) == ["turn-planner-1", "turn-planner-2"]
-    assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
+    assert report.part("turn-planner-2", "Handoff")["text"] == "summaryplanned\nit"
 
 
 def test_what_rows_leave_out_is_in_their_parts(tmp_path: Path) -> None:
@@ -210,7 +208,7 @@ def test_what_rows_leave_out_is_in_their_parts(tmp_path: Path) -> None:
     report = Report(write_report(folder))
     part = report.part("turn-planner-1", "Answer")
     assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
-    assert report.part("turn-planner-1", "Details")["value"] == {"reason": reason, "tokens": tokens}
+    assert f"reason{reason}tokensinput1200output34" in report.part("turn-planner-1", "Details")["text"]
     assert "51 files changed" in report.text
     assert "Files changed [redacted] 0.py 1.py" in report.text
     assert "and 11 more" in report.text
@@ -235,8 +233,8 @@ def test_long_content_is_summarized_in_row_and_shown_in_part(tmp_path: Path) -> 
     report = Report(write_report(folder))
     assert "check team.1 failed coverage 61.5 % two lines are missing" in report.text
     for part in (report.part("check-team.1", "Result"), report.part("turn-planner-2", "Files")):
-        assert (part["kind"], len(part["text"])) == ("text", LONGEST)
-        assert part["of"] == (folder.path / part["file"]).stat().st_size
+        assert len(part["text"]) == LONGEST
+        assert f"({(folder.path / part['file']).stat().st_size:,} bytes)" in part["cut"]
 
 
 def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> None:
