@@ -57,6 +57,10 @@ def question_id(key: str) -> str:
     return f"question-{key}"
 
 
+def note_id(note: Note) -> str:
+    return f"event-{note.who}-{note.began}"
+
+
 def text_sizes(folder: RunFolder) -> Iterator[int]:
     """Yield the sizes of all files that entries show."""
     turns = (turn.path / name for _, turn in list_turns(folder) for name in FILES)
@@ -79,24 +83,30 @@ class Entries:
         self._alive = alive
         self._reader = Reader(folder.path, folder.redact, cut_at)
         self.questions = Questions(folder.path).asked()
-        self._begun = in_order(folder, course, self.questions)
+        self.begun = in_order(folder, course, self.questions)
 
     def __len__(self) -> int:
-        return len(self._begun)
+        return len(self.begun)
 
     def __iter__(self) -> Iterator[ReportEntry]:
-        for begun in self._begun:
-            match begun.what:
-                case ReportedTurn() as turn:
-                    yield self._turn(turn)
-                case Question() as question:
-                    yield self._question(question)
-                case TestRun() as tests:
-                    yield self._tests(tests)
-                case Path() as folder:
-                    yield self._check(folder, begun.at)
-                case Note() as note:
-                    yield _added(note)
+        return map(self._entry, self.begun)
+
+    def find(self, entry: str) -> ReportEntry | None:
+        """The entry with this id."""
+        return next((self._entry(begun) for begun in self.begun if begun.id == entry), None)
+
+    def _entry(self, begun: TimedPart) -> ReportEntry:
+        match begun.what:
+            case ReportedTurn() as turn:
+                return self._turn(turn)
+            case Question() as question:
+                return self._question(question)
+            case TestRun() as tests:
+                return self._tests(tests)
+            case Path() as folder:
+                return self._check(folder, begun)
+            case Note() as note:
+                return _added(note)
 
     def _turn(self, turn: ReportedTurn) -> ReportEntry:
         folder = TurnFolder.of(self._folder, turn.role, turn.number)
@@ -150,16 +160,15 @@ class Entries:
             parts=list(parts),
         )
 
-    def _check(self, folder: Path, at: str) -> ReportEntry:
-        key = folder.relative_to(self._folder.path / "checks").as_posix()
+    def _check(self, folder: Path, begun: TimedPart) -> ReportEntry:
         result = _object(self._reader.value(folder / "result.json", LONGEST_RESULT))
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
         return ReportEntry(
             kind="check",
-            id=f"check-{key}",
-            at=at,
-            who=f"check {key}",
+            id=begun.id,
+            at=begun.at,
+            who=begun.id.replace("-", " ", 1),
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),
@@ -203,25 +212,34 @@ def _cost(result: dict[str, Any]) -> str:
 
 
 def _added(note: Note) -> ReportEntry:
-    status, name = Chip("noted"), f"event-{note.who}-{note.began}"
-    return ReportEntry("event", name, note.began, note.who, status, note.words, [])
+    status = Chip("noted")
+    return ReportEntry("event", note_id(note), note.began, note.who, status, note.words, [])
 
 
 @dataclass(frozen=True)
 class TimedPart:
-    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
+    """``id``: of its entry. ``what``: a check is identified by its folder. Tests after a turn belong to that turn.
 
+    ``piece``: the key of the piece of work that it belongs to; that of the run itself is empty.
+    """
+
+    id: str
     at: str
     what: ReportedTurn | Question | TestRun | Note | Path
+    piece: str = ""
 
 
 def in_order(folder: RunFolder, course: Course, questions: Sequence[Question]) -> list[TimedPart]:
     """Return everything that began, earliest first."""
-    found = [TimedPart(turn.began, turn) for turn in _all_turns(folder, course)]
-    found += [TimedPart(tests.began, tests) for tests in course.tests.values() if not tests.turn]
-    found += [TimedPart(question.asked_at, question) for question in questions]
+    turns = [*_all_turns(folder, course)]
+    found = [TimedPart(turn_id(turn.role, turn.number), turn.began, turn, turn.piece) for turn in turns]
+    of_pieces = {tests.number: piece.key for piece in course.pieces.values() for tests in piece.tests}
+    alone = (tests for tests in course.tests.values() if not tests.turn)
+    found += [TimedPart(tests_id(each.number), each.began, each, of_pieces.get(each.number, "")) for each in alone]
+    asked = {f"{turn.role}.turn_{turn.number:03d}": turn.piece for turn in turns} | {key: key for key in course.pieces}
+    found += [TimedPart(question_id(each.key), each.asked_at, each, asked.get(each.key, "")) for each in questions]
     found += _checks(folder, course.pieces)
-    found += [TimedPart(each.began, each) for each in course.notes if each.who]
+    found += [TimedPart(note_id(each), each.began, each) for each in course.notes if each.who]
     return sorted(found, key=lambda each: each.at)
 
 
@@ -238,4 +256,4 @@ def _checks(folder: RunFolder, pieces: Mapping[str, WorkPiece]) -> Iterator[Time
     for path in top.rglob("result.json"):
         key = path.parent.relative_to(top).as_posix()
         if piece := pieces.get(key) or pieces.get(key.rpartition(".")[0]):
-            yield TimedPart(piece.began, path.parent)
+            yield TimedPart(f"check-{key}", piece.began, path.parent, piece.key)

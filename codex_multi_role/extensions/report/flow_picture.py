@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from textwrap import wrap
@@ -16,6 +16,7 @@ from textwrap import wrap
 from codex_multi_role.catalog import EVERY_ROLE
 from codex_multi_role.flow.chart import NEXT, OUT, Chart, Node, end_words
 from codex_multi_role.flow.routing import End
+from codex_multi_role.presentation.outcome import BAD, BUSY, IDLE, WARN
 from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.presentation.wording import one_line, plural
 from codex_multi_role.run_folder.events import RunEnded
@@ -32,24 +33,33 @@ _TRY = re.compile(r"/try-\d+$")
 class PathTaken:
     """Path through one flow in all its walks: ``walks``, ``visits`` of each step, and how often ``ways`` were taken.
 
-    ``stopped``: step and end of the run's own walk if it did not finish with one of the flow's ends.
+    ``tones``: how the latest visit of each step is doing. ``stopped``: step and end of the run's own walk if it did not
+    finish with one of the flow's ends.
     """
 
     walks: int = 0
     visits: Counter[str] = field(default_factory=Counter)
+    tones: dict[str, str] = field(default_factory=dict)
     ways: Counter[tuple[str, str | End]] = field(default_factory=Counter)
     stopped: tuple[str, End] | None = None
 
 
-def paths_taken(charts: Sequence[Chart], visits: Iterable[WorkPiece], ended: RunEnded | None) -> dict[str, PathTaken]:
-    """Return the paths by flow; the first of ``charts`` is the run's own.
+def paths_taken(
+    charts: Sequence[Chart],
+    visits: Iterable[WorkPiece],
+    ended: RunEnded | None,
+    tone: Callable[[WorkPiece], str] = lambda _: IDLE,
+) -> dict[str, PathTaken]:
+    """Return the paths by flow; the first of ``charts`` is the run's own. ``tone``: how a visit is doing.
 
     A key identifies a called flow's walk; its end is known only if there is no choice.
     """
     walks: dict[str, list[str]] = {}
+    tones: dict[str, dict[str, str]] = {}
     for visit in visits:
         key, _, step = visit.step.rpartition("/")
         walks.setdefault(key, []).append(step)
+        tones.setdefault(key, {})[step] = tone(visit)
     by_name = {chart.name: chart for chart in charts}
     known: dict[str, Chart | None] = {"": charts[0]}
     paths = {name: PathTaken() for name in by_name}
@@ -57,6 +67,7 @@ def paths_taken(charts: Sequence[Chart], visits: Iterable[WorkPiece], ended: Run
         chart = known[key] = known[key] if key in known else _called(by_name, known, key)
         if chart is not None:
             _walk(paths[chart.name], chart, walks[key])
+            paths[chart.name].tones |= tones[key]
             _end(paths[chart.name], chart, walks[key][-1], ended, own=not key)
     return paths
 
@@ -102,7 +113,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Box:
-    """A step, or an end (``kind`` "end good", "end bad"). ``count``: how often the run was there; 0: never."""
+    """A step, or an end (``kind`` "end good", "end bad"). ``count``: how often the run was there; 0: never.
+
+    ``tone``: how the step's latest visit is doing.
+    """
 
     kind: str
     x: float
@@ -112,6 +126,7 @@ class Box:
     words: list[Words]
     count: int
     title: str
+    tone: str = ""
 
     @property
     def is_end(self) -> bool:
@@ -143,7 +158,11 @@ class Picture:
     @property
     def in_words(self) -> str:
         steps = (box for box in self.boxes if not box.is_end)
-        return ", ".join(f"{box.words[0].text} {plural(box.count, 'time')}" for box in steps)
+        return ", ".join(f"{box.words[0].text} {plural(box.count, 'time')}{_now(box.tone)}" for box in steps)
+
+
+def _now(tone: str) -> str:
+    return {BUSY: ", at work", WARN: ", stopped or open", BAD: ", failed"}.get(tone, "")
 
 
 @dataclass(frozen=True)
@@ -204,7 +223,8 @@ class _FlowDrawing:
             beside = sum(out.leads != NEXT for out in each)
             height = max(len(words) * LINE, LINE + beside * BESIDE) + PADDING
             title = f"{node.id}: {one_line(node.words, 300)}"
-            boxes[node.id] = Box(node.step.kind, LEFT, y, BOX, height, words, self._path.visits[node.id], title)
+            tone = self._path.tones.get(node.id, "")
+            boxes[node.id] = Box(node.step.kind, LEFT, y, BOX, height, words, self._path.visits[node.id], title, tone)
             y += height + GAP
         self.picture.boxes = list(boxes.values())
         self.picture.height = y - GAP

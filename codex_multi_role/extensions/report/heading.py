@@ -16,6 +16,7 @@ from codex_multi_role.presentation.wording import (
     compact,
     costs_by_step,
     duration,
+    failed_tests,
     moment,
     one_line,
     plural,
@@ -69,12 +70,17 @@ def heading(folder: RunFolder, course: Course) -> Heading:
         hint=one_line(record.get("hint") or "", 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, record, status),
-        facts=[(name, value) for name, value in _facts(record, course) if value],
-        figures=list(_figures(totals_now(folder, record), len(files), course)),
+        facts=facts_of(record, course),
+        figures=list(figures_of(totals_now(folder, record), len(files), course)),
         roles=list(course.roles.values()),
         files=[one_line(name) for name in files[:FILES_NAMED]],
         more_files=max(0, len(files) - FILES_NAMED),
     )
+
+
+def facts_of(record: Mapping[str, Any], course: Course) -> list[tuple[str, str]]:
+    """What is known about the run, by name."""
+    return [(name, value) for name, value in _facts(record, course) if value]
 
 
 def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str]]:
@@ -95,6 +101,8 @@ def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str
         yield "resumed", ", ".join(map(_when, resumed[-5:]))
     yield "ended", _when(record.get("ended_at"))
     yield "cost by step", costs_by_step(course.step_costs)
+    if tests := course.latest_tests:
+        yield "failed tests", failed_tests(tests.told)
     yield "workspace", one_line(record.get("workspace", ""), 500)
     versions = record.get("versions")
     if isinstance(versions, Mapping):
@@ -105,7 +113,8 @@ def _when(at: object) -> str:
     return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _figures(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:
+def figures_of(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:
+    """What the run used and did: value, in words, and name. ``totals`` as in ``run.json``."""
     yield f"{totals.get('turns', 0):,.0f}", "turns"
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"

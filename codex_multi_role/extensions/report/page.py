@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2.environment import TemplateStream
 
-from codex_multi_role.catalog import FlowSpec, read_flows
-from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.extensions.report.entries import Entries, text_sizes
-from codex_multi_role.extensions.report.flow_picture import Picture, draw, paths_taken
+from codex_multi_role.extensions.report.flows import KnownFlows
 from codex_multi_role.extensions.report.heading import heading
 from codex_multi_role.extensions.report.page_parts import load_parts, page_parts
 from codex_multi_role.extensions.report.parts import cut_length
 from codex_multi_role.extensions.report.rendering import asset, template
+from codex_multi_role.extensions.report.run_tree import run_tree, tones
 from codex_multi_role.extensions.report.timeline import timeline
-from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
-from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
-from codex_multi_role.presentation.wording import moment, one_line
+from codex_multi_role.presentation.wording import moment
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.version import __version__
 
-BUFFERED = 50
-"""Pieces of text that are written at once: those of two or three turns."""
+BUFFERED = 2
+"""Pieces of text that are written at once: a turn is one."""
 
 
 class ReportPage:
@@ -61,14 +57,16 @@ def _page(folder: RunFolder) -> TemplateStream:
     run = heading(folder, course)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, course, cut_at, alive=run.alive)
+    tone = tones(course, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states, record = folder.redact.within(course.states_as_json()), read_record(folder)
     parts = page_parts(folder, changed_files(folder, record, course.turns))
     return template("report.html").stream(
         run=run,
-        flows=_flows(folder, course),
-        timeline=timeline(course, entries.questions),
+        flows=KnownFlows.of_run(folder, record, course).drawn(course, tone),
+        timeline=timeline(course, entries.questions, tone),
+        tree=run_tree(course, entries, tone),
         entries=entries,
         result=result_of(folder, record),
         parts=parts,
@@ -88,34 +86,3 @@ def _page(folder: RunFolder) -> TemplateStream:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-@dataclass(frozen=True)
-class Flows:
-    """The run's flow and those it calls as drawings, or why they cannot be drawn."""
-
-    pictures: list[Picture]
-    problem: str = ""
-
-
-def _flows(folder: RunFolder, course: Course) -> Flows:
-    """Draw the flows from the YAML that the run kept."""
-    record = read_record(folder)
-    name = str(record.get("flow") or course.started.flow)
-    try:
-        flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
-        own = charts(flows, name)
-        shown = charts({each: _without_secrets(flow, folder.redact) for each, flow in flows.items()}, name)
-    except (CodexMultiRoleError, OSError) as error:
-        return Flows([], one_line(folder.redact(str(error)), 500))
-    paths = paths_taken(own, course.visits, course.ended)
-    pairs = zip(own, shown, strict=True)
-    return Flows([draw(chart, paths[known.name], course.started.roles) for known, chart in pairs])
-
-
-def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
-    """Redact before drawing: in wrapped or cut text, a secret is hidden only in part. Raises `DefinitionError`."""
-    try:
-        return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
-    except ValueError as error:
-        raise DefinitionError(f"a name in {flow.name} is the value of a secret variable and was masked") from error

@@ -1,4 +1,4 @@
-"""Who worked when: a lane for the flow's steps, one per role's process, one for the tests and one for a person."""
+"""Who worked when: lanes of the flow's steps, of each role's process, each task, each test run, and of a person."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from codex_multi_role.extensions.report.entries import question_id, tests_id, turn_id
+from codex_multi_role.extensions.report.run_tree import ToneOf
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
-from codex_multi_role.presentation.pieces import ReportedTurn, TestRun
-from codex_multi_role.presentation.wording import duration, judged, one_line
+from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece
+from codex_multi_role.presentation.wording import duration, judged, one_line, verdict
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
@@ -19,10 +20,14 @@ LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
 CUT_PAUSE = 0.02
 PIXELS_A_TICK = 140
 NARROWEST = 0.12
+LABELLED_PIXELS = 20
+"""Width of a bar from which on it has a label."""
+MOST_LANES = 12
+"""Of tasks, and of test runs: more of them share a lane."""
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
 ROW, AXIS = 26, 24
-KEYS = ((GOOD, "completed, passed"), (BAD, "failed"), (WARN, "cut short, open"), (IDLE, "other"))
+KEYS = ((GOOD, "completed, passed"), (BAD, "failed"), (WARN, "cut short, open"), (BUSY, "at work"), (IDLE, "other"))
 PAUSE = ("pause", "pause, shortened")
 
 Span = tuple[float, float]
@@ -42,7 +47,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Lane:
-    """``kind``: flow, role, tests or person; two lanes may have the same name."""
+    """``kind``: flow, role, task, tests or person; two lanes may have the same name."""
 
     name: str
     kind: str
@@ -142,20 +147,23 @@ def _merged(spans: Iterable[Span]) -> Iterator[Span]:
         yield current
 
 
-def timeline(course: Course, questions: Sequence[Question]) -> Timeline | None:
-    """Build the timeline; None for a run in which nothing began."""
+def timeline(course: Course, questions: Sequence[Question], tone: ToneOf) -> Timeline | None:
+    """Build the timeline; None for a run in which nothing began. ``tone``: how a task is doing."""
     if not (course.turns or course.tests or questions):
         return None
-    drawing = _TimelineDrawing(course, questions)
     pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(course.turns)))
+    drawing = _TimelineDrawing(course, questions, tone, pixels)
     return Timeline(list(drawing.lanes()), drawing.scale.ticks(pixels // PIXELS_A_TICK), drawing.scale.cuts, pixels)
 
 
 class _TimelineDrawing:
-    def __init__(self, course: Course, questions: Sequence[Question]) -> None:
+    def __init__(self, course: Course, questions: Sequence[Question], tone: ToneOf, pixels: int) -> None:
         self._course = course
         self._questions = questions
+        self._tone = tone
+        self._pixels = pixels
         self._visits = course.run.parts
+        self._tasks = [task for visit in self._visits for task in visit.tasks if task.began]
         moments = [*(visit.began for visit in self._visits), *(question.asked_at for question in questions)]
         self._last = _seconds(course.at or max(moments))  # without events, the questions still have times
         worked: list[ReportedTurn | TestRun] = [*course.turns.values(), *course.tests.values()]
@@ -171,38 +179,60 @@ class _TimelineDrawing:
         for turn in self._course.turns.values():
             roles.setdefault(turn.role, []).append(self._turn(turn))
         lanes = [Lane("flow", "flow", list(self._steps())), *(Lane(name, "role", bars) for name, bars in roles.items())]
-        lanes.append(Lane("tests", "tests", [self._tests(each) for each in self._course.tests.values()]))
+        lanes += _lanes("tasks", "task", [(task.label, self._task(task)) for task in self._tasks])
+        tests = self._course.tests.values()
+        lanes += _lanes("tests", "tests", [(f"tests {each.number:03d}", self._tests(each)) for each in tests])
         lanes.append(Lane("questions", "person", [self._question(each) for each in self._questions]))
         yield from (lane for lane in lanes if lane.bars)
 
     def _steps(self) -> Iterator[Bar]:
         for number, visit in enumerate(self._visits):
             end = self._visits[number + 1].began if number + 1 < len(self._visits) else ""
-            label = one_line(f"{visit.step} {visit.visit}", 40)
+            label = visit.step if visit.visit < 2 else f"{visit.step} x{visit.visit}"
             yield self._bar(visit.began, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
 
+    def _task(self, task: WorkPiece) -> Bar:
+        state = status_in_words(task.state).lower()
+        title = f"task {task.label}: {state}{f', {task.flaw or task.reason}' if task.flaw or task.reason else ''}"
+        first = next((turn_id(turn.role, turn.number) for turn in reversed(task.all_turns())), "")
+        return self._bar(task.began, task.ended, self._tone(task), title, first, state)
+
     def _turn(self, turn: ReportedTurn) -> Bar:
-        tone = tone_of(turn.status, BAD) if turn.ended else WARN
+        tone = tone_of(turn.status, BAD) if turn.ended else self._open(turn)
         status = status_in_words(turn.status) if turn.ended else "no end"
         seconds = duration(max(0.0, self._end(turn.ended) - _seconds(turn.began)))
         title = f"{turn.role}, turn {turn.number}: {status}, {seconds}"
-        return self._bar(turn.began, turn.ended, tone, title, turn_id(turn.role, turn.number))
+        task = self._course.task_of(turn.piece)
+        label = f"{turn.number} {task.name}" if task is not None else str(turn.number)
+        return self._bar(turn.began, turn.ended, tone, title, turn_id(turn.role, turn.number), label)
+
+    def _open(self, turn: ReportedTurn) -> str:
+        return BUSY if self._tone(self._course.pieces.get(turn.piece, self._course.run)) == BUSY else WARN
 
     def _tests(self, tests: TestRun) -> Bar:
         target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
         tone = tone_of(judged(tests.told)) if tests.ended else WARN
-        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {judged(tests.told)}", target)
+        title = f"tests {tests.number:03d}: {judged(tests.told)}"
+        return self._bar(tests.began, tests.ended, tone, title, target, verdict(tests.told))
 
     def _question(self, question: Question) -> Bar:
         answer = question.answer
         title = f"question {question.key}: {'answered' if answer else 'open'}"
         ended, tone = (answer.at, IDLE) if answer else ("", WARN)
-        return self._bar(question.asked_at, ended, tone, title, question_id(question.key))
+        return self._bar(question.asked_at, ended, tone, title, question_id(question.key), question.key)
 
-    def _bar(self, began: str, ended: str, tone: str, title: str, target: str, label: str = "") -> Bar:
+    def _bar(self, began: str, ended: str, tone: str, title: str, target: str, label: str) -> Bar:
         x = self.scale.place(_seconds(began))
         width = max(NARROWEST, self.scale.place(self._end(ended)) - x)
-        return Bar(round(min(x, 100 - NARROWEST), 3), round(width, 3), tone, one_line(title), target, label)
+        shown = one_line(label, 60) if width * self._pixels > 100 * LABELLED_PIXELS else ""
+        return Bar(round(min(x, 100 - NARROWEST), 3), round(width, 3), tone, one_line(title), target, shown)
+
+
+def _lanes(name: str, kind: str, bars: Sequence[tuple[str, Bar]]) -> list[Lane]:
+    """A lane for each of them, or one for all if they are many."""
+    if len(bars) > MOST_LANES:
+        return [Lane(name, kind, [bar for _, bar in bars])]
+    return [Lane(one_line(of, 60), kind, [bar]) for of, bar in bars]
 
 
 def _seconds(at: str) -> float:

@@ -60,6 +60,16 @@ def test_visits_and_ways_are_counted_of_every_walk_of_a_flow() -> None:
     assert outer.stopped is None
 
 
+def test_step_has_the_state_of_its_latest_visit() -> None:
+    first, again, *_ = went = visits("plan", "plan", "tests")
+    tones = {first.key: "bad", again.key: "busy"}
+    path = paths_taken(CHARTS, went, None, lambda piece: tones.get(piece.key, "good"))["outer"]
+    picture = draw(CHARTS[0], path)
+    shown = [(box.count, box.tone) for box in picture.boxes if not box.is_end]
+    assert shown == [(2, "busy"), (0, ""), (1, "good")]
+    assert "plan 2 times, at work" in picture.in_words
+
+
 def test_run_that_stopped_elsewhere_says_where() -> None:
     path = paths_taken(CHARTS, visits("plan"), ended("role_failed", 3))["outer"]
     assert path.stopped == ("plan", End("role_failed", 3))

@@ -177,7 +177,7 @@
   }, true);
   byId("entries").addEventListener("focusin", (event) => { current = event.target.closest(".entry") ?? current; });
   byId("lanes")?.addEventListener("click", (event) => {
-    const target = event.target.dataset?.target;
+    const target = event.target.dataset.target;
     if (target) { history.replaceState(null, "", `#${encodeURIComponent(target)}`); follow(target); }
   });
   let waiting = 0;
