@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,7 @@ def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str
     elif isinstance(origin := record.get("forked_from"), Mapping):
         yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
     yield "started", _when(record.get("started_at") or course.began)
-    if resumed := record.get("resumed_at"):
+    if isinstance(resumed := record.get("resumed_at"), list):
         yield "resumed", ", ".join(map(_when, resumed[-5:]))
     yield "ended", _when(record.get("ended_at"))
     yield "cost by step", costs_by_step(course.step_costs)
@@ -110,7 +111,10 @@ def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str
 
 
 def _when(at: object) -> str:
-    return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
+    """Empty for what is no time."""
+    with suppress(ValueError, OverflowError):
+        return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
+    return ""
 
 
 def figures_of(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:

@@ -169,6 +169,11 @@ def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
 
 
 def _prose(text: str) -> Markup:
+    """An answer in Markdown, or in JSON."""
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return value_html(json.loads(text))
+        return text_html(text)
     return Markup('<div class="answer" tabindex="0">{}</div>').format(markdown_as_html(text))
 
 

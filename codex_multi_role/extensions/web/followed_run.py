@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,9 +12,16 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
+from codex_multi_role.extensions.report.entries import Entries, ReportEntry, turn_id
+from codex_multi_role.extensions.report.flows import KnownFlows
+from codex_multi_role.extensions.report.heading import facts_of, figures_of
+from codex_multi_role.extensions.report.parts import LONGEST
 from codex_multi_role.extensions.report.rendering import template
+from codex_multi_role.extensions.report.run_tree import run_tree, tones
+from codex_multi_role.extensions.report.timeline import timeline
 from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
+from codex_multi_role.extensions.web.log_lines import LogLine, lines_of
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import next_from_record, raised_limits
@@ -27,10 +35,15 @@ from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.states import OVER
 
 KEPT_LINES = 1000
+TURNS_DRAWN_A_SECOND = 500
+"""A run with many turns is not drawn again for each event: after 1,000 turns at most every two seconds."""
+FEW_TURNS = 100
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
 """Maximum age of the run's record, questions and liveness while it records no events."""
-PARTS = ("questions", "overview", "controls")
+PARTS = ("now", "controls", "overview")
+DRAWN = ("path", "tree")
+"""The parts that show every turn."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +91,10 @@ class PagePart:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The page after ``number`` events. ``lines``: the latest of the log, each with the number of its event."""
+    """The page after ``number`` events. ``lines``: the latest of the log."""
 
     number: int = 0
-    lines: tuple[tuple[int, str], ...] = ()
+    lines: tuple[LogLine, ...] = ()
     dropped: int = 0
     parts: tuple[PagePart, ...] = ()
     facts: Facts | None = field(default=None, repr=False)
@@ -91,8 +104,12 @@ class Snapshot:
         """The status in the facts; empty before they are read."""
         return self.facts.status if self.facts is not None else ""
 
-    def lines_after(self, number: int) -> list[str]:
-        return [line for of_event, line in self.lines if of_event > number]
+    @property
+    def named(self) -> dict[str, PagePart]:
+        return {part.name: part for part in self.parts}
+
+    def lines_after(self, number: int) -> list[LogLine]:
+        return [line for line in self.lines if line.number > number]
 
 
 class FollowedRun:
@@ -108,16 +125,35 @@ class FollowedRun:
         self._problem = ""
         self._form_secret = form_secret
         self._plain = PlainLines(Course())
-        self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
+        self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
         self._line_count = 0
         self._number = 0
         self._reader = EventReader(folder.events_path)
         self._facts: Facts | None = None
         self._facts_at = 0.0
+        self._flows = KnownFlows()
+        self._flows_of = ""
+        self._drawn: dict[str, str] = {}
+        self._drawn_at = 0.0
+        self._course_lock = threading.Lock()
         self.snapshot = Snapshot()
 
     def look(self) -> bool:
         """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run no longer exists."""
+        with self._course_lock:
+            return self._look()
+
+    def entry(self, wanted: str) -> ReportEntry | None:
+        """What there is of the turn, test run, check or question with this id; of the latest turn, if it is empty.
+
+        Any thread may ask.
+        """
+        with self._course_lock:
+            latest = next(reversed(self._plain.course.turns), None)
+            entries = Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
+            return entries.find(wanted or (turn_id(*latest) if latest else ""))
+
+    def _look(self) -> bool:
         if time.monotonic() - self._refreshed_at >= FACTS_SECONDS:
             self._problem = self._refresh(self._folder)
             self._refreshed_at = time.monotonic()
@@ -141,10 +177,9 @@ class FollowedRun:
 
     def _apply_line(self, line: bytes) -> None:
         for record in read_records([line]):
-            event = event_of(record)
-            lines = self._plain.of(event)
+            lines = [*lines_of(self._plain, event_of(record), self._number)]
             self._line_count += len(lines)
-            self._lines.extend((self._number, each) for each in lines)
+            self._lines.extend(lines)
 
     def _read_facts(self) -> Facts:
         if not self._folder.path.is_dir():
@@ -165,17 +200,22 @@ class FollowedRun:
         )
 
     def _take_snapshot(self, facts: Facts) -> Snapshot:
-        tasks = [piece.states() for piece in self._plain.course.pieces.values() if piece.is_task]
+        course = self._plain.course
+        tasks = [piece for piece in course.pieces.values() if piece.is_task and piece.state not in OVER]
+        files = [str(file["path"]) for file in facts.record.get("files") or ()] or [*course.files.paths]
         values = {
             "run_id": self._folder.run_id,
             "facts": facts,
             "record": facts.record,
-            "course": self._plain.course,
-            "tasks": tasks,
-            "open_tasks": [each for each in tasks if each["state"] not in OVER] if facts.alive else [],
+            "course": course,
+            "open_tasks": tasks if facts.alive else [],
+            "files": files,
+            "shown_facts": facts_of(facts.record, course),
+            "figures": [*figures_of(_totals(course), len(files), course)],
             "form_secret": self._form_secret,
         }
         pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS}
+        pages |= self._drawings(facts)
         versions = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, html in pages.items()}
         return Snapshot(
             number=self._number,
@@ -184,3 +224,30 @@ class FollowedRun:
             parts=tuple(PagePart(name, html, versions[name]) for name, html in pages.items()),
             facts=facts,
         )
+
+    def _drawings(self, facts: Facts) -> dict[str, str]:
+        """The parts that show every turn, drawn again only if that does not take most of the time."""
+        course = self._plain.course
+        wait = len(course.turns) / TURNS_DRAWN_A_SECOND if len(course.turns) > FEW_TURNS else 0.0
+        if self._drawn and time.monotonic() - self._drawn_at < wait:
+            return self._drawn
+        if self._flows_of != course.started.at or self._flows.problem:
+            self._flows_of, self._flows = course.started.at, KnownFlows.of_run(self._folder, facts.record, course)
+        tone = tones(course, alive=facts.alive)
+        entries = Entries(self._folder, course, LONGEST, alive=facts.alive)
+        values = {
+            "flows": self._flows.drawn(course, tone),
+            "timeline": timeline(course, entries.questions, tone),
+            "tree": run_tree(course, entries, tone),
+        }
+        self._drawn = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in DRAWN}
+        self._drawn_at = time.monotonic()
+        return self._drawn
+
+
+def _totals(course: Course) -> dict[str, Any]:
+    """As in ``run.json``, by the events alone: reading all turns of a run that works would take too long."""
+    used, repairs = course.used, sum(turn.repair_of is not None for turn in course.turns.values())
+    tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+    worked = {"seconds": course.work.seconds, **used.cost.as_json()}
+    return {"turns": used.turns, "repairs": repairs, **tokens, **worked}

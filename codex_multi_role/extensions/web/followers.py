@@ -12,6 +12,7 @@ from anyio import to_thread
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.report.entries import ReportEntry
 from codex_multi_role.extensions.web.followed_run import FollowedRun, Snapshot
 from codex_multi_role.presentation.outcome import run_status
 from codex_multi_role.run_folder import RunFolder
@@ -101,19 +102,30 @@ class Followers:
                 raise follower.failure
             return follower.snapshot
 
+    async def entry(self, folder: RunFolder, wanted: str) -> ReportEntry | None:
+        """Return what `FollowedRun.entry` does, of the run as it is now. Raises as `snapshot` does."""
+        async with self._visit(folder) as follower:
+            await self.snapshot(folder)
+            return await to_thread.run_sync(follower.state.entry, wanted)
+
     @property
     def full(self) -> bool:
         """Whether the limit of viewers is reached."""
         return self._viewers >= MOST_VIEWERS
 
-    async def stream(self, folder: RunFolder, after: int) -> AsyncIterator[ServerSentEvent]:
-        """Yield what is new after event number ``after``, until the viewer or the server leaves."""
+    async def stream(
+        self, folder: RunFolder, after: int, known: frozenset[str] = frozenset()
+    ) -> AsyncIterator[ServerSentEvent]:
+        """Yield what is new after event number ``after``, until the viewer or the server leaves.
+
+        ``known``: the versions of parts that the viewer has.
+        """
         if self.full:
             return
         self._viewers += 1
         try:
             async with self._visit(folder) as follower:
-                seen = _Seen(after)
+                seen = _Seen(after, known)
                 while not follower.closed:
                     if (news := seen.news(follower.snapshot)) is not None:
                         yield news
@@ -152,24 +164,24 @@ class Followers:
 class _Seen:
     """What one viewer has: log lines up to an event, and the versions of the page's parts."""
 
-    def __init__(self, after: int) -> None:
+    def __init__(self, after: int, known: frozenset[str]) -> None:
         self._number = after
-        self._versions: dict[str, str] = {}
+        self._known = known
 
     def news(self, snapshot: Snapshot) -> ServerSentEvent | None:
         """Return what the viewer lacks, or None. The event's id is the number to continue from."""
         lines = snapshot.lines_after(self._number)
-        parts = [part for part in snapshot.parts if self._versions.get(part.name) != part.version]
+        parts = [part for part in snapshot.parts if part.version not in self._known]
         if not lines and not parts:
             return None
         self._number = snapshot.number
-        self._versions |= {part.name: part.version for part in parts}
+        self._known = frozenset(part.version for part in snapshot.parts)
         payload = {
             "status": snapshot.status,
             "said": run_status(snapshot.status).news,
             "symbol": run_status(snapshot.status).symbol,
             "tone": run_status(snapshot.status).tone,
-            "lines": lines,
+            "lines": [[line.text, line.role, line.level] for line in lines],
             "parts": [vars(part) for part in parts],
         }
         return ServerSentEvent(json.dumps(payload), event="news", id=str(snapshot.number))

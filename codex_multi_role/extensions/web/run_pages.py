@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ from codex_multi_role.extensions.web.deciding import (
 from codex_multi_role.extensions.web.followed_run import Facts
 from codex_multi_role.extensions.web.followers import Followers, TooManyViewers
 from codex_multi_role.extensions.web.forms import Form, in_form_words, page, problem
+from codex_multi_role.extensions.web.log_lines import LogFilter
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
@@ -85,7 +87,15 @@ class RunPages:
         if folder is None:
             run_id = await run_in_threadpool(self._runs.run_id_of, request.path_params["run"])
             return RedirectResponse(f"/runs/{run_id}", 303)
-        return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
+        return await self._page(
+            folder, chosen=request.query_params, done=DONE.get(request.query_params.get("done", ""), "")
+        )
+
+    async def panel(self, request: Request) -> Response:
+        """What the entry ``?at=`` shows, as the part of the page that it fills."""
+        folder = await run_in_threadpool(self._folder, request)
+        entry = await self._followers.entry(folder, request.query_params.get("at", ""))
+        return page("panel.html", 404 if entry is None else 200, entry=entry, run_id=folder.run_id)
 
     async def decide(self, request: Request) -> Response:
         """Show a question of the run with what the decision needs: the one that ``?question=`` names, or the first."""
@@ -119,7 +129,8 @@ class RunPages:
         after = 0
         with suppress(ValueError):
             after = int(request.headers.get("last-event-id") or request.query_params.get("after") or 0)
-        stream = self._followers.stream(folder, max(0, after))
+        known = frozenset(request.query_params.get("known", "").split(","))
+        stream = self._followers.stream(folder, max(0, after), known)
         return EventSourceResponse(stream, ping=PING_SECONDS)
 
     def files(self, request: Request) -> Response:
@@ -174,16 +185,26 @@ class RunPages:
         return RedirectResponse(f"/runs/{run_id or folder.run_id}?done={done}", 303)
 
     async def _page(
-        self, folder: RunFolder, status_code: int = 200, *, done: str = "", wrong: str = "", hint: str = ""
+        self,
+        folder: RunFolder,
+        status_code: int = 200,
+        *,
+        chosen: Mapping[str, str] = MappingProxyType({}),
+        done: str = "",
+        wrong: str = "",
+        hint: str = "",
     ) -> Response:
+        """``chosen``: what the address selects, an entry and lines of the log."""
         try:
             snapshot = await self._followers.snapshot(folder)
+            entry = await self._followers.entry(folder, chosen.get("at", ""))
         except TooManyViewers:
             return problem(503, *TOO_MANY)
         if snapshot.facts is None:
             raise RunNotFound(folder.run_id)
         values: dict[str, Any] = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
         values |= {"has_workers": self._runs.has_workers, "form_secret": self._form_secret}
+        values |= {"entry": entry, "wanted": LogFilter(*(chosen.get(name, "") for name in ("role", "level", "text")))}
         values["points"] = await run_in_threadpool(_points, folder, snapshot.facts)
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 

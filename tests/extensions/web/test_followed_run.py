@@ -15,6 +15,7 @@ from sse_starlette import ServerSentEvent
 from codex_multi_role.extensions.web import followed_run, followers
 from codex_multi_role.extensions.web.followed_run import FollowedRun
 from codex_multi_role.extensions.web.followers import Followers
+from codex_multi_role.extensions.web.log_lines import LogFilter
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.run_folder import RunFolder
@@ -22,7 +23,7 @@ from tests.support.recorded_runs import make_run, whole_run
 
 
 def told(state: FollowedRun) -> list[str]:
-    return [line for _, line in state.snapshot.lines]
+    return [line.text for line in state.snapshot.lines]
 
 
 def expected() -> list[str]:
@@ -50,9 +51,11 @@ def test_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
 def test_whoever_comes_back_gets_what_is_new_only(tmp_path: Path) -> None:
     state = FollowedRun(make_run(tmp_path / "runs", "first"), "secret")
     state.look()
-    assert state.snapshot.lines_after(0) == expected()
+    assert told(state) == expected()
+    assert state.snapshot.lines_after(0) == [*state.snapshot.lines]
     assert state.snapshot.lines_after(state.snapshot.number) == []
-    assert state.snapshot.lines_after(5) == expected()[-len(state.snapshot.lines_after(5)) :]
+    later = state.snapshot.lines_after(5)
+    assert later == [*state.snapshot.lines][-len(later) :]
 
 
 @pytest.mark.parametrize(
@@ -129,16 +132,68 @@ def test_overview_names_failed_tests_and_existing_cycles(tmp_path: Path) -> None
     lines = folder.events_path.read_text().splitlines(keepends=True)
     last = next(number for number, line in enumerate(lines) if '"tests_ended"' in line)
     folder.events_path.write_text("".join(lines[: last + 1]))
-    assert "cycles, cycle 1 of 3" in overview(folder)
-    assert "<dd>test_a::test_one</dd>" in overview(folder)
+    assert "cycle 1 of 3" in parts(folder)["now"]
+    assert "<dd>test_a::test_one</dd>" in parts(folder)["overview"]
     folder.events_path.write_text(folder.events_path.read_text().replace('"cycles": 3', '"cycles": 0'))
-    assert "cycle 1" not in overview(folder)
+    assert "cycle 1" not in parts(folder)["now"]
 
 
-def overview(folder: RunFolder) -> str:
+def parts(folder: RunFolder) -> dict[str, str]:
     state = FollowedRun(folder, "")
     state.look()
-    return {part.name: part.html for part in state.snapshot.parts}["overview"]
+    return {name: part.html for name, part in state.snapshot.named.items()}
+
+
+def test_result_is_above_the_state(tmp_path: Path) -> None:
+    now = parts(make_run(tmp_path / "runs", "first", result={"title": "Answer", "text": "42"}))["now"]
+    assert now.index("42") < now.index("All cycles are used up")
+
+
+def test_tree_and_timeline_lead_to_what_the_panel_shows(tmp_path: Path) -> None:
+    state = FollowedRun(make_run(tmp_path / "runs", "first"), "")
+    state.look()
+    shown = {name: part.html for name, part in state.snapshot.named.items()}
+    assert 'href="?at=turn-planner-2#panel"' in shown["tree"]
+    assert 'data-target="turn-planner-2"' in shown["path"]
+    entry, latest = state.entry("turn-planner-2"), state.entry("")
+    assert entry is not None
+    assert [part.title for part in entry.parts] == ["Prompt", "Handoff", "Details"]
+    assert latest is not None
+    assert latest.id == "turn-implementer-3"
+    assert state.entry("turn-nobody-1") is None
+
+
+def test_long_run_is_not_drawn_again_for_each_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_run, "FEW_TURNS", 1)
+    monkeypatch.setattr(followed_run, "TURNS_DRAWN_A_SECOND", 0.001)
+    folder = make_run(tmp_path / "runs", "first")
+    content = folder.events_path.read_text().splitlines(keepends=True)
+    folder.events_path.write_text("".join(content[:12]))
+    state = FollowedRun(folder, "")
+    state.look()
+    before = state.snapshot.named
+    folder.events_path.write_text("".join(content))
+    assert state.look()
+    after = state.snapshot.named
+    assert [name for name in after if after[name] != before[name]] == ["now", "overview"]
+
+
+LINES = [
+    ({}, 30),
+    ({"role": "planner"}, 8),
+    ({"level": "info"}, 25),
+    ({"level": "problem"}, 4),
+    ({"level": "no such"}, 30),
+    ({"text": "TURN 1 STARTS"}, 2),
+    ({"role": "implementer", "level": "problem", "text": "turn"}, 1),
+]
+
+
+@pytest.mark.parametrize(("wanted", "count"), LINES)
+def test_log_is_filtered_by_role_level_and_text(tmp_path: Path, wanted: dict[str, str], count: int) -> None:
+    state = FollowedRun(make_run(tmp_path / "runs", "first"), "")
+    state.look()
+    assert sum(map(LogFilter(**wanted).fits, state.snapshot.lines)) == count
 
 
 DEADLINE_SECONDS = 30

@@ -80,7 +80,7 @@ def decide(page: Page) -> None:
 
 def status(page: Page, word: str) -> None:
     """Wait until the page, which is not loaded again, says that status."""
-    page.locator("#overview .badge", has_text=word).wait_for()
+    page.locator("#now .badge", has_text=word).wait_for()
 
 
 def wait_for(server: Served, run_id: str, word: str) -> None:
@@ -208,11 +208,11 @@ def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> 
 def test_task_is_cancelled_and_others_continue(page: Page, team: TeamFolder) -> None:
     """Only here a browser stops a task, and then its run."""
     run_id = start(page, "tasks")
-    page.locator("#overview .tasks .busy").nth(1).wait_for()
+    page.locator("#tree summary", has_text="at work: T2").wait_for()
     page.get_by_label("Cancel a task").select_option(label="T1 (in progress)")
     page.get_by_label("Reason").fill("known")
     page.get_by_role("button", name="Cancel the task").click()
-    page.locator("#overview .tasks li", has_text="skipped").wait_for()
+    page.locator("#tree summary", has_text="cut short or open: T1").wait_for()
     page.get_by_role("button", name="Stop the run").click()
     status(page, "interrupted")
     page.get_by_role("button", name="Resume this run").wait_for()  # once its process has ended, too
@@ -234,7 +234,11 @@ def test_everything_is_done_without_javascript(browser: Browser, server: Served,
         page.get_by_text("Approved.").wait_for()
         wait_for(server, run_id, "succeeded")
         page.reload()
-        page.get_by_text("Exit code").wait_for()
+        page.get_by_text("Facts").click()
+        page.get_by_text("exit code").wait_for()
+        page.get_by_role("navigation", name="Steps, tasks and turns").get_by_role("link", name="maker 1").click()
+        page.get_by_role("heading", name="maker turn 1").wait_for()
+        assert "at=turn-maker-1" in page.url
     assert read(team.runs / run_id / "run.json")["outcome"] == "approved"
 
 
@@ -267,6 +271,30 @@ def test_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("shown")
+def test_turn_and_filter_are_chosen_and_in_the_address(page: Page) -> None:
+    """Only here a browser goes through a run by its tree, its timeline and the filters of its log."""
+    page.goto("/runs/ended")
+    tree = page.get_by_role("navigation", name="Steps, tasks and turns")
+    tree.get_by_role("link", name="planner 2").click()
+    page.get_by_role("heading", name="planner turn 2").wait_for()
+    assert_accessible(page)
+    page.locator("#lanes rect[data-target='turn-planner-1']").first.click()
+    page.get_by_role("heading", name="planner turn 1").wait_for()
+    assert "planner 1" in tree.locator("[aria-current]").inner_text()
+    page.go_back()
+    page.get_by_role("heading", name="planner turn 2").wait_for()
+    page.get_by_label("Level").select_option("problems")
+    page.get_by_label("Text", exact=True).fill("invalid")
+    lines = page.get_by_role("log").locator("p:visible")
+    assert lines.count() == 1
+    assert "at=turn-planner-2" in page.url
+    page.reload()
+    assert lines.count() == 1
+    page.get_by_role("heading", name="planner turn 2").wait_for()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("shown")
 def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Served) -> None:
     """Only here a narrow browser is used: the page does not scroll sideways, and the keyboard reaches every control."""
     with context(browser, server, viewport={"width": 320, "height": 640}) as visit:
@@ -278,7 +306,7 @@ def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Serv
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         page.keyboard.press("Enter")
         reached = set()
-        for _ in range(12):
+        for _ in range(60):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.textContent.trim()"))
         assert {"Resume this run", "All files of this run", "run.json"} <= reached

@@ -90,7 +90,7 @@ def test_returning_viewer_gets_every_event_exactly_once(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         number, everything = next(server.news("/runs/first/events"))
         assert number == len(whole_run())
-        assert {part["name"] for part in everything["parts"]} == {"questions", "overview", "controls"}
+        assert {part["name"] for part in everything["parts"]} == {"now", "controls", "overview", "path", "tree"}
         for again in (
             server.news("/runs/first/events", {"Last-Event-ID": "5"}),
             server.news("/runs/first/events?after=5"),
@@ -104,8 +104,11 @@ def test_returning_viewer_gets_every_event_exactly_once(tmp_path: Path) -> None:
         with folder.events_path.open("a") as events:
             events.write(json.dumps({"type": "warning", "at": whole_run()[-1].at, "message": "late"}) + "\n")
         number, news = next(stream)
-        assert [line.partition("  ")[2] for line in news["lines"]] == ["warning: late"]
+        assert [line.partition("  ")[2] for line, *_ in news["lines"]] == ["warning: late"]
         assert [part["name"] for part in news["parts"]] == ["overview"]
+        known = ",".join(part["version"] for part in everything["parts"] if part["name"] != "now")
+        _, rest = next(server.news(f"/runs/first/events?after=0&known={known}"))
+        assert {part["name"] for part in rest["parts"]} == {"now", "overview"}
 
 
 def test_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) -> None:

@@ -26,11 +26,15 @@ function clock(each) {
   return each.dataset.clock;
 }
 
+// What an element is in the next version of its part, too.
+const keyOf = (each) => each.id || each.getAttribute("href") || each.querySelector("summary")?.textContent || each.textContent;
+
 // Put new content into an element; what was typed, opened and focused in it stays.
 function replace(element, html) {
   const typed = new Map();
   for (const field of element.querySelectorAll("textarea[id], input[id], select[id]")) typed.set(field.id, [field.value, field.checked]);
-  const opened = element.querySelector("details[open]") !== null;
+  const opened = new Map([...element.querySelectorAll("details")].map((each) => [keyOf(each), each.open]));
+  const scrolled = [...element.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const start = focused && "selectionStart" in focused ? focused.selectionStart : null;
   element.innerHTML = html; // made by our own templates, which escape all that they fill in
@@ -38,9 +42,10 @@ function replace(element, html) {
     const field = document.getElementById(id);
     if (field && (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value))) Object.assign(field, field.type === "checkbox" ? { checked } : { value });
   }
-  if (opened) for (const each of element.querySelectorAll("details")) each.open = true;
+  for (const each of element.querySelectorAll("details")) each.open = opened.get(keyOf(each)) ?? each.open;
+  element.querySelectorAll(".scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] ?? 0; });
   if (focused) {
-    const again = (focused.id && document.getElementById(focused.id)) || element.querySelector("h2");
+    const again = [...element.querySelectorAll("a, summary, button, [id]")].find((each) => keyOf(each) === keyOf(focused)) || element.querySelector("h2");
     if (again) {
       if (again.tagName === "H2") again.tabIndex = -1;
       again.focus({ preventScroll: true });
@@ -60,15 +65,40 @@ function followRun(log) {
   function append(lines) {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < AT_END_PIXELS;
     const fragment = document.createDocumentFragment();
-    for (const line of lines.slice(-LINES_KEPT)) {
-      const paragraph = document.createElement("p");
-      paragraph.textContent = line;
+    for (const [text, role, level] of lines.slice(-LINES_KEPT)) {
+      const paragraph = Object.assign(document.createElement("p"), { textContent: text, className: level });
+      paragraph.dataset.role = role;
+      paragraph.hidden = !fits(paragraph);
       fragment.append(paragraph);
+      if (role && ![...roles.options].some((each) => each.value === role)) roles.add(new Option(role));
     }
     log.append(fragment);
     while (log.childElementCount > LINES_KEPT) log.firstElementChild.remove();
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
+
+  // ---- which lines of the log are shown, as the address says
+
+  const filter = document.getElementById("log-filter");
+  const [text, roles, level] = ["text", "role", "level"].map((name) => filter.elements[name]);
+  const LEVELS = ["detail", "info", "problem"];
+
+  function fits(line) {
+    return (!roles.value || line.dataset.role === roles.value) && LEVELS.indexOf(line.className) >= LEVELS.indexOf(level.value)
+      && line.textContent.toLowerCase().includes(text.value.toLowerCase());
+  }
+
+  function refilter(event) {
+    event.preventDefault();
+    event.stopPropagation(); // nothing is sent
+    const address = new URL(location.href);
+    for (const field of [text, roles, level]) field.value ? address.searchParams.set(field.name, field.value) : address.searchParams.delete(field.name);
+    history.replaceState(null, "", address);
+    for (const line of log.children) line.hidden = !fits(line);
+    log.scrollTop = log.scrollHeight;
+  }
+  filter.addEventListener("input", refilter);
+  filter.addEventListener("submit", refilter);
 
   function take(event) {
     const news = JSON.parse(event.data);
@@ -79,6 +109,7 @@ function followRun(log) {
       if (element.dataset.version === part.version) continue;
       replace(element, part.html);
       element.dataset.version = part.version;
+      if (part.name === "tree") renew();
     }
     if (news.status !== status) {
       status = news.status;
@@ -92,7 +123,8 @@ function followRun(log) {
 
   function open() {
     if (source) return;
-    source = new EventSource(`${log.dataset.stream}?after=${last}`);
+    const known = [...document.querySelectorAll("[data-version]")].map((each) => each.dataset.version);
+    source = new EventSource(`${log.dataset.stream}?after=${last}&known=${known}`);
     source.onopen = () => { connection.textContent = LIVING.includes(status) ? "live" : ""; };
     source.onerror = () => {
       connection.textContent = "not connected, trying again";
@@ -114,6 +146,44 @@ function followRun(log) {
   window.addEventListener("pagehide", close);
   log.scrollTop = log.scrollHeight;
   if (!document.hidden) open();
+}
+
+// ---- the turn beside the tree: chosen in the tree or the timeline, and in the address
+
+const panel = document.getElementById("panel");
+const shown = () => panel.querySelector("[data-entry]")?.dataset.entry ?? "";
+
+function mark() {
+  for (const each of document.querySelectorAll(".tree a.leaf")) {
+    if (each.dataset.target === shown()) each.setAttribute("aria-current", "true");
+    else each.removeAttribute("aria-current");
+  }
+}
+
+async function load(entry) {
+  const answer = await fetch(`${panel.dataset.source}?at=${encodeURIComponent(entry)}`).catch(() => null);
+  if (answer?.ok) replace(panel, await answer.text()); // as it was, if the server is gone
+  mark();
+}
+
+// The tree is new: so may be what an open turn has.
+function renew() {
+  if (!shown() || panel.querySelector("[data-live]")) load(shown());
+  else mark();
+}
+
+function choose(event) {
+  const target = event.target.closest("[data-target]")?.dataset.target;
+  if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const address = new URL(location.href);
+  address.searchParams.delete("done");
+  address.searchParams.set("at", target);
+  history.pushState(null, "", address);
+  load(target).then(() => {
+    panel.querySelector("h2").focus({ preventScroll: true });
+    panel.querySelector("h2").scrollIntoView({ block: "nearest" });
+  });
 }
 
 function reloadList(list) {
@@ -171,6 +241,11 @@ window.addEventListener("pageshow", () => {
 const log = document.getElementById("log");
 const list = document.getElementById("list");
 if (log) followRun(log);
+if (panel) {
+  mark();
+  document.addEventListener("click", choose);
+  window.addEventListener("popstate", () => load(new URL(location.href).searchParams.get("at") ?? ""));
+}
 if (list) reloadList(list);
 tick();
 setInterval(tick, 1000);
