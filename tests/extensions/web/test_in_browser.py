@@ -294,6 +294,22 @@ def test_turn_and_filter_are_chosen_and_in_the_address(page: Page) -> None:
 
 
 @pytest.mark.long
+def test_line_is_commented_on_by_keyboard_alone(page: Page, server: Served, team: TeamFolder) -> None:
+    """Only here a comment on a line is made without a mouse."""
+    (team.folder / "workspace/a.html").unlink(missing_ok=True)
+    run_id = start(page, "release")
+    wait_for(server, run_id, "waiting")
+    page.goto(f"/runs/{run_id}/decide")
+    page.get_by_role("region", name="a.html").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Comment on line 1"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("why two?")
+    assert page.get_by_label("a.html, line 2").input_value() == "why two?"
+
+
+@pytest.mark.long
 @pytest.mark.usefixtures("shown")
 def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Served) -> None:
     """Only here a narrow browser is used: the page does not scroll sideways, and the keyboard reaches every control."""

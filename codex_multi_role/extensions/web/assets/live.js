@@ -227,6 +227,19 @@ document.addEventListener("click", (event) => {
   document.getElementById(`on.${place}`).focus();
 });
 
+// The keyboard comes to the first line of a file, and goes from line to line by arrows.
+document.addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const line = by && event.target.closest(".no button");
+  if (!line) return;
+  const lines = [...line.closest("table").querySelectorAll(".no button")];
+  const next = lines[lines.indexOf(line) + by];
+  event.preventDefault();
+  if (!next) return;
+  [line.tabIndex, next.tabIndex] = [-1, 0];
+  next.focus();
+});
+
 // A form that was sent does nothing more when its button is pressed again.
 document.addEventListener("submit", (event) => {
   if (event.submitter && event.submitter.formMethod === "dialog") return; // nothing is sent by it
