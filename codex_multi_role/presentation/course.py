@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, Self
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import BUSY, WARN, Incident, added_in_words, incident_in_words, tone_of
+from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words
 from codex_multi_role.presentation.pieces import (
     AT_WORK,
     ENDED_TASKS,
@@ -258,14 +258,6 @@ class Course:
         while piece.parts and not piece.parts[-1].is_task and not piece.parts[-1].ended:
             piece = piece.parts[-1]
         return piece
-
-    def tone(self, piece: WorkPiece) -> str:
-        """How a piece is doing: an open one is at work, unless it waits for a person or the run stands still."""
-        if piece.state != IN_PROGRESS:
-            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
-        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
-        asks = any(key in own or key.startswith((f"{piece.key}.", f"{piece.key}/")) for key in self.questions)
-        return WARN if asks or self.ended is not None else BUSY
 
     def step_of(self, turn: ReportedTurn) -> str:
         """The run's own step that the turn belongs to."""

@@ -24,7 +24,6 @@ from codex_multi_role.presentation.outcome import (
     status_in_words,
     tone_of,
 )
-from codex_multi_role.presentation.tree import GLYPHS
 from codex_multi_role.presentation.wording import (
     amounts,
     clock,
@@ -107,7 +106,6 @@ def _environment(folder: Path) -> Environment:
         "exit": lambda code: exit_in_words(code, ""),
         "words": status_in_words,
         "tone": tone_of,
-        "glyph": lambda tone: GLYPHS.get(tone, ""),
         "run_status": run_status,
     }
     return environment

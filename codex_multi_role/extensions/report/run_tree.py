@@ -11,6 +11,7 @@ from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, t
 from codex_multi_role.presentation.pieces import Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import duration, judged, one_line, seconds_between, verdict
 from codex_multi_role.run_folder import Question
+from codex_multi_role.run_folder.states import IN_PROGRESS
 
 OPEN_BELOW = 60
 """Number of entries up to which all branches are open at first; otherwise, those that have ended well are closed."""
@@ -19,11 +20,18 @@ ToneOf = Callable[[WorkPiece], str]
 
 
 def tones(course: Course, *, alive: bool) -> ToneOf:
-    """How the pieces of a run are doing; ``alive``: whether a process works on it."""
+    """How the pieces of a run are doing: an open one is at work, unless it waits for a person.
+
+    ``alive``: whether a process works on the run.
+    """
 
     def tone(piece: WorkPiece) -> str:
-        found = course.tone(piece)
-        return WARN if found == BUSY and not alive else found
+        if piece.state != IN_PROGRESS:
+            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
+        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
+        below = (f"{piece.key}.", f"{piece.key}/")
+        asks = any(key in own or key.startswith(below) for key in course.questions)
+        return BUSY if alive and not asks and course.ended is None else WARN
 
     return tone
 
