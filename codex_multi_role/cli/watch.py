@@ -153,13 +153,12 @@ class AllRuns:
 
     def show(self) -> None:
         try:
-            while not self._quit.wait(
-                LOOK_SECONDS if self._runs else 0
-            ):  # waits: for a person, or until none is at work
+            while not self._quit.is_set():  # waits: for a person, or until none is at work
                 self._runs = self._reader.look()
                 self._drawing.start()
                 if not is_at_terminal() and not any(run.alive for run in self._runs):
                     return
+                self._quit.wait(LOOK_SECONDS)
         finally:
             self._quit.set()
             self._drawing.close()
@@ -185,8 +184,7 @@ class AllRuns:
         asker = TerminalAsker(self._drawing.paused, sys.stdin.fileno(), lambda: run.folder)
         shown = replace(question, question=f"run {run.run_id}: {question.question}")
         still = Questions(run.folder.path)
-        answer = asker(shown, lambda: self._quit.is_set() or question.key not in (each.key for each in still.pending()))
-        if answer is None:
+        if not (answer := asker(shown, lambda: self._quit.is_set() or still.find(question.key) != question)):
             return
         give_answer(found := self._find(run), question.key, answer)
         if isinstance(found, RunFolder) and not run.alive:
