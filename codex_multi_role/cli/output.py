@@ -100,7 +100,7 @@ def _line(text: str, stream: TextIO | None) -> str:
     first, *others = [printable(line, keep="\t").expandtabs() for line in text.splitlines()] or [""]
     lines = [first, *(f"  {each.removeprefix('  ')}" for each in others)]
     context = click.get_current_context(silent=True)
-    is_plain = os.environ.get("CI") or (context is not None and context.params.get("plain"))
+    is_plain = os.environ.get("CI") or runs_here() or (context is not None and context.params.get("plain"))
     knows_links = stream is not None and _draws(stream) and not is_plain
     return _safe("\n".join(map(_with_place, lines) if knows_links else lines))
 

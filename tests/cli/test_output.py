@@ -114,7 +114,7 @@ def test_places_are_links_and_stand_whole_below_a_label_without_room(
     say("see  https://example.org/a")
     told = "  next\ncodex-multi-role resume 20261130_005229_c04bd8e9\nsee  \x1b]8;;https://example.org/a\x1b\\"
     assert capsys.readouterr().err.startswith(told)
-    for name, value in {"TERM": "dumb", "CI": "true"}.items():
+    for name, value in {"TERM": "dumb", "CI": "true", "GITHUB_ACTIONS": "true"}.items():
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             say(f"  folder   {folder}")
