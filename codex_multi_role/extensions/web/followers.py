@@ -46,11 +46,11 @@ class Follower:
         return self.state.snapshot
 
     async def follow(self, is_ending: Callable[[], bool]) -> None:
-        """Look until the server ends, the run is gone, or there was no visitor for a while."""
+        """Look once, then until the server ends, the run is gone, or there was no visitor for a while."""
         looks_left = LINGER_LOOKS
         try:
             # waits: for viewers, ended with the server or a while after the last one
-            while looks_left and not is_ending():
+            while looks_left and not (self.snapshot.facts and is_ending()):
                 if await to_thread.run_sync(self.state.look):
                     self._wake()
                 if not self.state.behind:
@@ -104,8 +104,8 @@ class Followers:
 
     async def entry(self, folder: RunFolder, wanted: str) -> ReportEntry | None:
         """Return what `FollowedRun.entry` does, of the run as it is now. Raises as `snapshot` does."""
+        await self.snapshot(folder)
         async with self._visit(folder) as follower:
-            await self.snapshot(folder)
             return await to_thread.run_sync(follower.state.entry, wanted)
 
     @property

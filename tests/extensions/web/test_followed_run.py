@@ -243,6 +243,14 @@ def test_all_viewers_of_run_share_one_follower(folder: RunFolder, monkeypatch: p
     asyncio.run(look())
 
 
+def test_page_that_is_made_while_the_server_ends_shows_the_run(folder: RunFolder) -> None:
+    async def look() -> None:
+        snapshot = await Followers("secret", lambda: True).snapshot(folder)
+        assert snapshot.status == "ended"
+
+    asyncio.run(look())
+
+
 def test_nobody_is_followed_for_long_when_nobody_looks(folder: RunFolder) -> None:
     async def look() -> None:
         followers = Followers("secret", lambda: False)
