@@ -226,12 +226,13 @@ def _repeats(items: Text, answer: Text) -> bool:
 def _is_handoff(answer: str, handoff: Mapping[str, Any]) -> bool:
     with suppress(ValueError, RecursionError):
         parsed = json.loads(answer)
-        return isinstance(parsed, dict) and _without_analysis(parsed) == _without_analysis(handoff)
+        return isinstance(parsed, dict) and _said(parsed) == _said(handoff)
     return False
 
 
-def _without_analysis(handoff: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in handoff.items() if name not in BY_HAND}
+def _said(handoff: Mapping[str, Any]) -> dict[str, Any]:
+    """Its fields without those that nobody filled in, and the analysis, which is a part of its own."""
+    return {name: value for name, value in handoff.items() if name not in BY_HAND and value is not None}
 
 
 def _calls(reader: Reader, path: Path) -> Iterator[Part]:

@@ -94,7 +94,10 @@ class RunPages:
     async def panel(self, request: Request) -> Response:
         """What the entry ``?at=`` shows, as the part of the page that it fills."""
         folder = await run_in_threadpool(self._folder, request)
-        entry = await self._followers.entry(folder, request.query_params.get("at", ""))
+        try:
+            entry = await self._followers.entry(folder, request.query_params.get("at", ""))
+        except TooManyViewers:
+            return problem(503, *TOO_MANY)
         return page("panel.html", 404 if entry is None else 200, entry=entry, run_id=folder.run_id)
 
     async def decide(self, request: Request) -> Response:

@@ -215,6 +215,15 @@ def test_what_rows_leave_out_is_in_their_parts(tmp_path: Path) -> None:
     assert report.text.count("passed: 4 passed, 2 skipped") == 4, "in the totals, timeline and tree, and at the turn"
 
 
+def test_answer_that_is_the_handoff_is_shown_once(tmp_path: Path) -> None:
+    """The handoff also has the fields that the answer left out, as null."""
+    turn = make_run(tmp_path / "runs", "once").path / "planner/turn_002"
+    (turn / "assistant_text.txt").write_text('{"summary": "planned"}')
+    (turn / "handoff.json").write_text('{"summary": "planned", "error": null, "analysis_md": "long"}')
+    report = Report(write_report(RunFolder(turn.parents[1])))
+    assert report.titles("turn-planner-2") == ["Prompt", "Answer (handoff)", "Details"]
+
+
 @pytest.mark.real
 def test_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
     check: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
