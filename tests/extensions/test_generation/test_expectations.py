@@ -61,6 +61,7 @@ PLAN = [
     item("P5", 0.5, given="0.5"),
     item("P6", "3", target="cart.total", setup=["cart = Cart()", "cart.add(3)"]),
     item("P7", False, target="is_even", given="3"),
+    item("P8", "nan", target="f", expect={"is": "nan"}),
 ]
 
 RAISES_IT = "with pytest.raises(ValueError):\n        f()"
@@ -201,6 +202,11 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "boolean towards the plan": (COMPARED, EVEN.replace("is_even(2)", "is_even(2) is False"), EVEN),
     "input towards the plan": (COMPARED, BELOW.replace("-3", "3"), BELOW),
     "exception towards the plan": (IN_TARGET, "def test_p3_load():\n    assert load(0) == 1\n", RAISES),
+    "nan towards the plan": (
+        COMPARED,
+        "def test_x():\n    assert f() == 1\n",
+        "from math import isnan\n\n\ndef test_x():\n    assert isnan(f())\n",
+    ),
     "tolerance for a float": (COMPARED, NEAR.replace("pytest.approx(0.5)", "0.5"), NEAR),
     "order": (COMPARED, f"{ZERO}\n\n{EVEN}", f"{EVEN}\n\n{ZERO}"),
     "order of assertions": (COMPARED, TWICE, ZERO.replace("(0)", "(0.0)") + "    assert sign(0) == 0\n"),
