@@ -89,7 +89,8 @@ class PlannedCheck:
         is_same = bool(values) and values <= {*check.stated}
         stated = [each for node in check.nodes for each in literal(_unwrapped(node)) if isinstance(each, int | float)]
         is_near = within and any(abs(each - self.value) <= within for each in stated)
-        is_nan = self.value == "nan" and any("nan" in text.lower() for text in (*check.stated, *check.subject))
+        texts = " ".join([*check.stated, *check.subject])
+        is_nan = self.value == "nan" and re.search(r"(?i)is_?nan\(|\bnan\b(?![(.])", texts)
         found = check.strictness(self.value)
         return max(found, min(2, STRICTNESS.get(check.operator, 1))) if is_same or is_near or is_nan else found
 
@@ -104,10 +105,9 @@ class PlannedCheck:
 
 def planned(item: Json) -> PlannedCheck:
     expect = item["expect"]
-    test = str(item["test"])
-    (checks,) = checks_in(test).values() or ([],)
-    is_value = "\n    result = " in test
-    (cases,) = checks_in(f"{test}    assert result is None\n").values() if is_value else (checks,)
+    (checks,) = checks_in(item["test"]).values() or ([],)
+    is_value = "\n    result = " in item["test"]
+    (cases,) = checks_in(f"{item['test']}    assert result is None\n").values() if is_value else (checks,)
     name = str(expect.get("is", "")).lower()
     value = expect.get("equals", expect.get("raises", expect.get("close", name)))
     last, case = (each[-1] if each else None for each in (checks, cases))

@@ -25,9 +25,8 @@ COMPARED = "    def test_p1():\n>       assert ...\nE       assert 1 == 0\n\ntes
 NAME = "E   NameError: name 'sing' is not defined\n\ntests/test_one.py:5: NameError"
 NO_FILE = "E   FileNotFoundError: no such file\n\ntests/test_one.py:5: FileNotFoundError"
 IN_TARGET = "tests/test_one.py:5: \n_ _ _\nE   KeyError: 0\n\none.py:3: KeyError"
-HEAD = (
-    "import pytest\nfrom one import sign, is_even, load, f, Cart\n\n\ndef test_other():\n    assert sign(5) == 1\n\n\n"
-)
+NAMES = "sign, is_even, load, f, finance, Cart"
+HEAD = f"import pytest\nfrom one import {NAMES}\n\n\ndef test_other():\n    assert sign(5) == 1\n\n\n"
 ZERO = "def test_p1_zero():\n    assert sign(0) == 0\n"
 EVEN = "def test_p2_even():\n    assert is_even(2)\n"
 RAISES = "def test_p3_load():\n    with pytest.raises(KeyError):\n        load(0)\n"
@@ -50,7 +49,7 @@ CONSTANT = "ZERO = 0\n\n\ndef test_p1_zero():\n    assert sign(0) == ZERO\n"
 NEAR = "def test_p5_near():\n    assert sign(0.5) == pytest.approx(0.5)\n"
 CART = "def test_p6_cart():\n    cart = Cart()\n    cart.add(3)\n    assert cart.total() == 3\n"
 CLASS = "class TestZero:\n    WANTED = 0\n\n    def test_p1_zero(self):\n        assert sign(0) == self.WANTED\n"
-ONE = "".join(f"def {name}(n): ...\n" for name in ("sign", "is_even", "load", "f"))
+ONE = "".join(f"def {name}(n): ...\n" for name in ("sign", "is_even", "load", "f", "finance"))
 ONE += "class Cart:\n    def add(self, n): ...\n    def total(self): ...\n"
 KNOWN = {"facts": {"content": ONE, "docstrings": "", "readme": "", "callers": ""}, "module": "one"}
 PLAN = [
@@ -61,7 +60,7 @@ PLAN = [
     item("P5", 0.5, given="0.5"),
     item("P6", "3", target="cart.total", setup=["cart = Cart()", "cart.add(3)"]),
     item("P7", False, target="is_even", given="3"),
-    item("P8", "nan", target="f", expect={"is": "nan"}),
+    item("P8", "nan", target="finance", expect={"is": "nan"}),
 ]
 
 RAISES_IT = "with pytest.raises(ValueError):\n        f()"
@@ -204,8 +203,8 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "exception towards the plan": (IN_TARGET, "def test_p3_load():\n    assert load(0) == 1\n", RAISES),
     "nan towards the plan": (
         COMPARED,
-        "def test_x():\n    assert f() == 1\n",
-        "from math import isnan\n\n\ndef test_x():\n    assert isnan(f())\n",
+        "def test_x():\n    assert finance() == 1\n",
+        "from math import isnan\n\n\ndef test_x():\n    assert isnan(finance())\n",
     ),
     "tolerance for a float": (COMPARED, NEAR.replace("pytest.approx(0.5)", "0.5"), NEAR),
     "order": (COMPARED, f"{ZERO}\n\n{EVEN}", f"{EVEN}\n\n{ZERO}"),
