@@ -88,7 +88,6 @@ class Program(NamedTuple):
         return f"def {self.signature}:\n    return {self.wrong if has_bug else self.right}\n"
 
     def item(self, number: int, **more: object) -> Record:
-        """As an item of a plan."""
         return item(number, self.call, self.gives, **more)
 
 
