@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.run_additions import RemoteRun, report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
@@ -154,7 +155,7 @@ def summary(report: RunReport, course: Course) -> Iterator[str]:
         yield ""
         yield from result_lines(result, folder.command("show", "--result"))
         yield ""
-    if files := _files(course, record):
+    if files := _files(course, record, are_listed=result is not None and result.title == CHANGED_FILES.title):
         yield f"  files    {files}"
     if (tests := course.latest_tests) is not None:
         yield f"  tests    {verdict(tests.told)}"
@@ -202,10 +203,11 @@ def no_page(report: RunReport) -> str:
     )
 
 
-def _files(course: Course, record: Mapping[str, Any]) -> str:
-    """The changed files with their lines; of a run that did not record them, those that were written."""
+def _files(course: Course, record: Mapping[str, Any], *, are_listed: bool) -> str:
+    """The changed files with their lines, if the result does not list them; without a record, those written."""
     recorded = record.get("files")  # empty if what was written is as it was before
     counted = [{"path": path} for path in course.files.paths] if recorded is None else recorded
+    counted = [] if are_listed else counted
     named = [f"{one_line(each['path'])}{_lines(each)}" for each in counted[:FILES_NAMED]]
     more = f" and {len(counted) - FILES_NAMED} more" if len(counted) > FILES_NAMED else ""
     skipped = [f"{course.files.skipped} skipped"] if course.files.skipped else []
