@@ -35,6 +35,7 @@ SET: dict[str, st.SearchStrategy[Any]] = {
     "worktree": st.just(True),
     "database_url": st.sampled_from([None, "sqlite:////a/b.sqlite"]),
     "replay": st.none(),
+    "playbook": st.none() | TEXT.filter(lambda text: not {*"/."} & {*text}),  # a path is remembered in full
 }
 """Those that take only some texts, or exclude others."""
 

@@ -32,8 +32,9 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAY_HOLD_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _KEY = re.compile(r"""["']\s*+:""")
 _LINE_START = re.compile(r"(?:^|\n)[ \t\ufeff]*\Z")
-_MORE_BEHIND = re.compile(r"\s*+(?:,|\]\s*+\})")
-_ANYTHING_BEHIND = re.compile(r"\s*+(?:[,}]|\]\s*+\})")
+_MORE_BEHIND = re.compile(r"\s*+(?:,|[\]\s]++\})")
+_ANYTHING_BEHIND = re.compile(r"\s*+(?:[,}]|[\]\s]++\})")
+_LIST_END = re.compile(r"\s*+\]")
 _TOO_DEEP = InexactObject("The JSON object is nested too deeply.")
 
 
@@ -180,6 +181,8 @@ def _is_over(text: str, behind: int, end: int, latest: _Latest) -> bool:
     more = _MORE_BEHIND if latest.begins_line else _ANYTHING_BEHIND
     if more.match(text, behind, end) or _KEY.search(text, behind, end):
         return False
+    if _LIST_END.match(text, behind, end) and text[behind:end].rstrip().endswith("}"):
+        return False  # the list was in an object whose start is missing
     quotes = (text.find(quote, behind, end) for quote in ("\"'" if latest.repaired else '"'))
     return not any(quote >= 0 and text.find("}", quote, end) >= 0 for quote in quotes)
 

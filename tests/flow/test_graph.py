@@ -145,7 +145,7 @@ def test_every_way_of_every_flow_is_an_edge(given: list[Record]) -> None:
     assert len(edges) == len(drawn) + len(ways) + len([step for step in steps if step.call])
     text = ascii(specs, "own")
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert [text.count(f"\nflow {flow.name}") for flow in drawn[1:]] == [1] * (len(drawn) - 1)
+    assert [text.count(f"\nflow {flow.name}\n") for flow in drawn[1:]] == [1] * (len(drawn) - 1)
 
 
 def test_plain_text_reads_from_top_to_bottom() -> None:

@@ -65,6 +65,13 @@ def test_cut_off_object_never_yields_one_of_its_parts(value: dict[str, object], 
 
 
 @pytest.mark.parametrize(
+    "rest", ['ll}, [[], {"a": 1}], {}]}}', ', {"b": 1}]]]}}', '[{"b": {}}]]}}', '5, {"a": 1}], {}]}}']
+)
+def test_object_in_lists_whose_start_is_missing_is_only_a_part(rest: str) -> None:
+    assert not find_objects(rest).objects
+
+
+@pytest.mark.parametrize(
     "content",
     [
         "```python\nprint('x')\n```",
