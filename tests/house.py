@@ -57,8 +57,8 @@ LINES = Debt(
     "2026-11-30",
     "a run has an address and a handle, and keywords are checked by name (550); the keys of a step are classes, and "
     "former ones load (540); a person decides on what changed, line by line, also at the terminal (330); a run is read "
-    "as a tree of tasks (90); lists and errors that people read (130); each key is described where it is declared (60); "
-    "keys, links and questions of all runs at the terminal (320); variables have types (30)",
+    "as a tree of tasks (90); lists and errors that people read (130); each key is described where it is declared "
+    "(60); keys, links and questions of all runs at the terminal (320); variables have types (30)",
 )
 FIGURES = (
     Figure("folders of the core", 16),

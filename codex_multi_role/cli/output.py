@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.cli.tables import Column, columns_of, shown_at
+from codex_multi_role.cli.tables import Column, columns_of, shown_at, wrapped
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.run_folder.folder import PROGRAM
@@ -101,21 +101,22 @@ def _line(text: str, stream: TextIO | None) -> str:
     lines = [first, *(f"  {each.removeprefix('  ')}" for each in others)]
     context = click.get_current_context(silent=True)
     is_plain = os.environ.get("CI") or runs_here() or (context is not None and context.params.get("plain"))
-    knows_links = stream is not None and _draws(stream) and not is_plain
-    return _safe("\n".join(map(_with_place, lines) if knows_links else lines))
+    is_drawn = stream is not None and _draws(stream) and not is_plain
+    return _safe("\n".join(map(_fitted, lines) if is_drawn else lines))
 
 
-def _with_place(line: str) -> str:
-    """The line for a terminal: a path or an address alone or after a label is a link.
+def _fitted(line: str) -> str:
+    """The line for a terminal: broken at blanks; a path or an address alone or after a label is a link.
 
     Without room beside its label, it stands below it, whole, and so does a command.
     """
     label, _, what = line.rpartition("  ")
     is_path = "/" in what and os.path.exists(what)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
     is_address = re.fullmatch(r"(https?|file)://\S+", what)
+    width = shutil.get_terminal_size().columns
     if not (is_path or is_address or what.startswith(f"{PROGRAM} ")):
-        return line
-    fits = columns_of(line) <= shutil.get_terminal_size().columns
+        return "\n".join(wrapped(line, width))
+    fits = columns_of(line) <= width
     start = line.removesuffix(what) if fits or not label.strip() else f"{label.rstrip()}\n"
     address = Path(what).absolute().as_uri() if is_path else what if is_address else ""
     return start + (f"\x1b]8;;{address}\x1b\\{what}\x1b]8;;\x1b\\" if address else what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,6 +60,19 @@ def columns_of(text: str) -> int:
     from rich.cells import cell_len  # here: most tables are ASCII, and rich loads slowly
 
     return cell_len(text)
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """The line, broken at blanks outside of backquotes where it is wider; what follows stands below its text."""
+    indent = re.match(r"\s*(?:\S+\s{2,})?", line)
+    start = indent.end() if indent is not None and indent.end() <= width // 2 else 0
+    lines = [line[:start]]
+    for word in re.findall(r"\s*(?:`[^`]*`\S*|\S+)", line[start:]):
+        if lines[-1].strip() and columns_of(lines[-1] + word) > width:
+            lines.append(" " * start + word.lstrip())
+        else:
+            lines[-1] += word
+    return lines
 
 
 def _cut(text: str, width: int) -> str:

@@ -111,8 +111,10 @@ def test_places_are_links_and_stand_whole_below_a_label_without_room(
         say(f"  folder   {folder}")
         assert capsys.readouterr().err == f"  folder{gap}{link}\n"
     say("  next     codex-multi-role resume 20261130_005229_c04bd8e9")
+    say("  hint     Pass `resume RUN` if you like.")
     say("see  https://example.org/a")
-    told = "  next\ncodex-multi-role resume 20261130_005229_c04bd8e9\nsee  \x1b]8;;https://example.org/a\x1b\\"
+    told = "  next\ncodex-multi-role resume 20261130_005229_c04bd8e9\n"
+    told += "  hint     Pass `resume RUN`\n           if you like.\nsee  \x1b]8;;https://example.org/a\x1b\\"
     assert capsys.readouterr().err.startswith(told)
     for name, value in {"TERM": "dumb", "CI": "true", "GITHUB_ACTIONS": "true"}.items():
         with monkeypatch.context() as patch:

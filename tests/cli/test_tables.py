@@ -7,11 +7,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from codex_multi_role.cli.tables import Column, Table, columns_of
+from codex_multi_role.cli.tables import Column, Table, columns_of, wrapped
 from tests.support.catalogs import write_team
 from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run
+
+WORDS = re.compile(r"`[^`]*`\S*|\S+")
+
+
+@given(st.text("ab:` ", max_size=90), st.integers(10, 40))
+def test_long_line_is_broken_between_words_only(line: str, width: int) -> None:
+    lines = wrapped(line, width)
+    assert " ".join(lines).split() == line.split()
+    assert all(len(each) <= width or len(WORDS.findall(each)) <= 1 for each in lines)
+
 
 WIDTHS = (60, 80, 120)
 LEFT_OUT = {60: ("flow", "turns", "tokens", "cost", "goal"), 80: ("flow", "turns", "tokens", "cost")}
