@@ -27,6 +27,7 @@ from codex_multi_role import (
     run,
     runs,
 )
+from tests.support.catalogs import raised
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
 
@@ -146,9 +147,7 @@ def test_wrong_mapping_is_named_before_anything_starts(tmp_path: Path) -> None:
         'playbook: roles.one[0].text: unknown template name "nam"': {"roles": {"one": [{"text": "{{ nam }}"}]}},
     }
     for words, playbook in wrong.items():
-        with pytest.raises(DefinitionError) as refused:
-            play(tmp_path, playbook)
-        assert str(refused.value) == words
+        assert str(raised(DefinitionError, play, tmp_path, playbook)) == words
     with pytest.raises(UsageError, match="playbook must be a name, a path, a mapping or a function, not 3"):
         play(tmp_path, 3)
     assert not (tmp_path / "runs").exists()

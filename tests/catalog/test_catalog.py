@@ -7,7 +7,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.registry import hint
-from tests.support.catalogs import TWO_ROLES, Write, message_at
+from tests.support.catalogs import TWO_ROLES, Write, message_at, raised
 from tests.support.wrong_values import rows_of
 
 
@@ -92,19 +92,17 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
 @pytest.mark.parametrize(("text", "message"), rows_of("definitions", "catalog", "before"))
 def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: str, message: str) -> None:
     path = write(text)
-    with pytest.raises(DefinitionError) as caught:
-        RoleSpecCatalog.load(path, lambda: ["ask", "search"])
-    assert message_at(path, caught.value).startswith(message.replace("{folder}", str(tmp_path)))
+    error = raised(DefinitionError, RoleSpecCatalog.load, path, lambda: ["ask", "search"])
+    assert message_at(path, error).startswith(message.replace("{folder}", str(tmp_path)))
 
 
 @pytest.mark.parametrize(("role", "message"), rows_of("definitions", "role", "before"))
 def test_mistakes_in_a_role_file_name_that_file(tmp_path: Path, write: Write, role: str, message: str) -> None:
     file = write(role, "roles/a.yaml")
     path = write(_roles("name: a, role_file: roles/a.yaml", "name: b, prompt_text: B, depends_on: [a]"))
-    with pytest.raises(DefinitionError) as caught:
-        RoleSpecCatalog.load(path)
+    error = raised(DefinitionError, RoleSpecCatalog.load, path)
     place = path if message.startswith("role a: ") else file
-    assert message_at(place, caught.value).startswith(message.replace("{folder}", str(tmp_path)))
+    assert message_at(place, error).startswith(message.replace("{folder}", str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -119,9 +117,7 @@ def test_mistakes_in_a_role_file_name_that_file(tmp_path: Path, write: Write, ro
 def test_mistakes_in_a_schema_file_name_that_file(write: Write, content: str, name: str, message: str) -> None:
     schema = write(content, name)
     path = write(_roles(f"name: a, prompt_text: A, output_schema: {name}"))
-    with pytest.raises(DefinitionError) as caught:
-        RoleSpecCatalog.load(path)
-    assert message_at(schema, caught.value).startswith(message)
+    assert message_at(schema, raised(DefinitionError, RoleSpecCatalog.load, path)).startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import yaml
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import mcp_server_table
 from codex_multi_role.errors import DefinitionError
+from tests.support.catalogs import raised
 from tests.support.teams import Record
 
 DOCS: Record = {"command": "docs-server"}
@@ -38,9 +39,8 @@ def load(tmp_path: Path, role: Record, defaults: Record | None = None) -> RoleSp
     ],
 )
 def test_invalid_server_is_a_load_error(tmp_path: Path, server: Record, problem: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        load(tmp_path, {"mcp_servers": {"docs": server}})
-    assert f"role one: mcp_servers.{problem}" in str(caught.value)
+    error = raised(DefinitionError, load, tmp_path, {"mcp_servers": {"docs": server}})
+    assert f"role one: mcp_servers.{problem}" in str(error)
 
 
 def test_invalid_server_name_is_a_load_error(tmp_path: Path) -> None:
@@ -62,10 +62,9 @@ def test_servers_are_merged_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["mcp_servers", "mcp_servers.docs", "mcp_servers.other.enabled"])
 def test_servers_in_two_keys_are_an_error(tmp_path: Path, key: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        load(tmp_path, {"mcp_servers": {"docs": DOCS}, "codex_config": {key: {}}})
-    assert f"role one: mcp_servers: the role's codex_config sets {key} as well" in str(caught.value)
-    assert "role one: codex_config" in str(caught.value)
+    error = raised(DefinitionError, load, tmp_path, {"mcp_servers": {"docs": DOCS}, "codex_config": {key: {}}})
+    assert f"role one: mcp_servers: the role's codex_config sets {key} as well" in str(error)
+    assert "role one: codex_config" in str(error)
     assert load(tmp_path, {"codex_config": {key: {}}}).role("one").mcp_servers == {}
 
 

@@ -17,7 +17,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.template_types import check_expression, check_template
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ANY, ValueType, fields_named
-from tests.support.catalogs import problem_of
+from tests.support.catalogs import problem_of, raised
 from tests.support.wrong_values import rows_of
 
 HERE = Place(Path("here"))
@@ -128,10 +128,9 @@ def test_mappings_keys_come_before_its_methods() -> None:
 
 @pytest.mark.parametrize(("template", "problem"), rows_of("templates", "template", "fails"))
 def test_template_that_fails_says_where(template: str, problem: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        render(template, _CONTEXT, "flow.yaml: steps[0].with.x")
-    assert str(caught.value).startswith("flow.yaml: steps[0].with.x: ")
-    assert problem in str(caught.value)
+    error = raised(DefinitionError, render, template, _CONTEXT, "flow.yaml: steps[0].with.x")
+    assert str(error).startswith("flow.yaml: steps[0].with.x: ")
+    assert problem in str(error)
 
 
 def test_what_a_role_said_is_never_a_template() -> None:
@@ -194,9 +193,7 @@ def test_stale_names_are_found_before_a_run(expression: str, message: str) -> No
         "inputs": ValueType.of_fields(fields_named(["limit"])),
         "steps": ValueType.of_fields(fields_named(["plan"])),
     }
-    with pytest.raises(DefinitionError) as caught:
-        check_expression(expression, HERE, types)
-    assert str(caught.value) == message
+    assert str(raised(DefinitionError, check_expression, expression, HERE, types)) == message
 
 
 def test_names_that_exist_or_are_made_in_the_template_pass() -> None:

@@ -23,7 +23,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.playbook import Playbook
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.reading.yaml_source import MAX_BYTES, load_yaml, parse_text, read_text, validate
-from tests.support.catalogs import Write, problem_of
+from tests.support.catalogs import Write, problem_of, raised
 
 _HERE = Path("a.yaml")
 _JSON_VALUES = st.recursive(
@@ -81,10 +81,9 @@ def test_anchors_and_merge_keys_work(write: Write) -> None:
 )
 def test_every_mistake_names_file_and_line(write: Write, content: str | bytes, line: int, problem: str) -> None:
     path = write(content)
-    with pytest.raises(DefinitionError) as caught:
-        load_yaml(path)
-    assert str(caught.value).startswith(f"{path}:{line}:")
-    assert problem in str(caught.value)
+    error = raised(DefinitionError, load_yaml, path)
+    assert str(error).startswith(f"{path}:{line}:")
+    assert problem in str(error)
 
 
 def _laughs(levels: int) -> str:
@@ -133,9 +132,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, write: Write) -> None:
         large: f"larger than {MAX_BYTES} bytes",
     }
     for path, reason in expected.items():
-        with pytest.raises(DefinitionError) as caught:
-            read_text(path)
-        assert str(caught.value) == f"{path}: cannot be read: {reason}"
+        assert str(raised(DefinitionError, read_text, path)) == f"{path}: cannot be read: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -207,11 +204,10 @@ class _Team(BaseModel):
     ],
 )
 def test_validation_names_the_key_path_and_the_nearest_key(data: object, message: str, hint: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        validate(_Team, data, _HERE)
-    assert str(caught.value) == message
-    assert caught.value.hint.startswith(hint)
-    assert bool(caught.value.hint) == bool(hint)
+    error = raised(DefinitionError, validate, _Team, data, _HERE)
+    assert str(error) == message
+    assert error.hint.startswith(hint)
+    assert bool(error.hint) == bool(hint)
 
 
 NUMBERS = {int, float, Decimal}

@@ -11,6 +11,7 @@ from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.contract import CheckOptions, CheckResult, ResultPart, inside
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Workspace
+from tests.support.catalogs import raised
 from tests.support.checks import MakeContext
 
 
@@ -73,16 +74,14 @@ def test_number_is_a_text_in_a_list_or_mapping_of_texts(make_context: MakeContex
     ],
 )
 def test_mistake_is_named(make_context: MakeContext, given: dict[str, object], message: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        make_context({}, **given).read_options(Options, "parcel")
-    assert str(caught.value).startswith(message)
-    assert caught.value.hint == hint
+    error = raised(UsageError, make_context({}, **given).read_options, Options, "parcel")
+    assert str(error).startswith(message)
+    assert error.hint == hint
 
 
 def test_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
-    with pytest.raises(UsageError) as caught:
-        make_context({}, names="x" * 10_000).read_options(Options, "parcel")
-    assert len(str(caught.value)) < 200
+    error = raised(UsageError, make_context({}, names="x" * 10_000).read_options, Options, "parcel")
+    assert len(str(error)) < 200
 
 
 def test_path_that_no_file_can_have_is_a_wrong_option(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from codex_multi_role.cli.trust import VARIABLE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import OPTIONS, RunOptions
-from tests.support.catalogs import message_at
+from tests.support.catalogs import message_at, raised
 
 DOCS = Path(__file__).parents[2] / "docs/how-to"
 
@@ -104,9 +104,8 @@ def test_settings_are_found_up_to_the_repository_root(monkeypatch: pytest.Monkey
 def test_wrong_value_above_names_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     write("cycles: 0")
     top = start_in_subfolder(monkeypatch)
-    with pytest.raises(click.UsageError) as caught:
-        settings_of()
-    assert f"Invalid value for cycles ({top / FILE}): 0 is" in caught.value.format_message()
+    error = raised(click.UsageError, settings_of)
+    assert f"Invalid value for cycles ({top / FILE}): 0 is" in error.format_message()
 
 
 def test_user_file_fills_in_what_the_nearest_leaves_open(user_settings: Path) -> None:
@@ -154,9 +153,7 @@ def test_table_of_pyproject_holds_settings() -> None:
 )
 def test_wrong_table_of_pyproject_is_named_with_its_place(text: str, message: str) -> None:
     Path(PYPROJECT).write_text(f"[tool.codex-multi-role]\n{text}\n")
-    with pytest.raises(DefinitionError) as caught:
-        settings_of()
-    assert f"{PYPROJECT}: {message}" in str(caught.value)
+    assert f"{PYPROJECT}: {message}" in str(raised(DefinitionError, settings_of))
 
 
 def test_other_pyproject_may_be_broken() -> None:
@@ -187,16 +184,13 @@ def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
 )
 def test_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
     write(text)
-    with pytest.raises(DefinitionError) as caught:
-        settings_of()
-    assert message_at(Path(FILE), caught.value).startswith(message)
+    assert message_at(Path(FILE), raised(DefinitionError, settings_of)).startswith(message)
 
 
 def test_all_mistakes_of_a_file_are_reported() -> None:
     write("cylces: 3\nmodel: gpt\nconfig: [[a]]\n")
-    with pytest.raises(DefinitionError) as caught:
-        settings_of()
-    assert [message_at(Path(FILE), each).split()[0] for each in caught.value.problems] == ["unknown", "config[0]:"]
+    error = raised(DefinitionError, settings_of)
+    assert [message_at(Path(FILE), each).split()[0] for each in error.problems] == ["unknown", "config[0]:"]
 
 
 @pytest.mark.parametrize(
@@ -212,9 +206,7 @@ def test_all_mistakes_of_a_file_are_reported() -> None:
 )
 def test_wrong_value_names_the_file_it_came_from(text: str, message: str) -> None:
     write(text)
-    with pytest.raises(click.UsageError) as caught:
-        settings_of()
-    assert caught.value.format_message().startswith(message)
+    assert raised(click.UsageError, settings_of).format_message().startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +214,7 @@ def test_wrong_value_names_the_file_it_came_from(text: str, message: str) -> Non
 )
 def test_wrong_value_names_the_variable_it_came_from(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"CODEX_MULTI_ROLE_{name}", value)
-    with pytest.raises(click.UsageError) as caught:
-        settings_of()
-    assert f"CODEX_MULTI_ROLE_{name} (environment)" in caught.value.format_message()
+    assert f"CODEX_MULTI_ROLE_{name} (environment)" in raised(click.UsageError, settings_of).format_message()
 
 
 def test_help_does_not_read_the_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
+from tests.support.catalogs import raised
 
 pytestmark = pytest.mark.real
 
@@ -133,9 +134,7 @@ def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> 
     transport = child.that_says({})
     (tmp_path / "child.py").write_text("import sys\nsys.exit('Error: hunter2 is wrong')\n")
     transport.start()
-    with pytest.raises(CodexCrashed) as caught:
-        transport.request("hello", {}, SECONDS)
-    assert caught.value.error_line == "Error: *** is wrong"
+    assert raised(CodexCrashed, transport.request, "hello", {}, SECONDS).error_line == "Error: *** is wrong"
     assert "hunter2" not in (tmp_path / "stderr.log").read_text()
 
 

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from codex_multi_role import runs
 from codex_multi_role.run_folder.typed_answers import user_name
 from tests.docs.pages import blocks
+from tests.support.catalogs import raised
 from tests.support.plugins import distribution
 from tests.support.processes import wait_for
 
@@ -60,9 +61,7 @@ def test_runs_of_asyncio_end_side_by_side(program: Program) -> None:
 
 def test_goals_are_not_repeated_and_the_table_has_them(program: Program) -> None:
     for _ in range(2):
-        with pytest.raises(SystemExit) as ended:
-            program("many_goals")
-        assert ended.value.code == 1
+        assert raised(SystemExit, program, "many_goals").code == 1
     said = program("table_of_runs").splitlines()
     assert (len(said), said[6].partition(",")[0]) == (10, "run")
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
+from tests.support.catalogs import raised
 from tests.support.forks import LOOP, STEPS, Parent, builders, forked
 from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
@@ -30,9 +31,8 @@ BY: list[Record] = [{"key": "coverage", "prefer": "highest"}]
 )
 def test_steps_and_visits_there_are_not(parent: Parent, start: str | None, words: str) -> None:
     team, _ = parent
-    with pytest.raises(UsageError) as caught:
-        forked(team, start)
-    assert words in f"{caught.value} {caught.value.hint}"
+    error = raised(UsageError, forked, team, start)
+    assert words in f"{error} {error.hint}"
 
 
 def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
@@ -61,9 +61,8 @@ def test_flow_that_does_not_fit_the_past_leaves_nothing_behind(parent: Parent, s
     team, _ = parent
     before = everything(team.folder)
     changes = another_flow(team, steps)
-    with pytest.raises(UsageError) as caught:
-        forked(team, "chores:1", **changes)
-    assert words in f"{caught.value} {caught.value.hint}"
+    error = raised(UsageError, forked, team, "chores:1", **changes)
+    assert words in f"{error} {error.hint}"
     (team.folder / "roles/flows/other.yaml").unlink()
     assert everything(team.folder) == before
 

@@ -10,6 +10,7 @@ import codex_multi_role
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import list_runs
+from tests.support.catalogs import raised
 from tests.support.console import console
 from tests.support.plan_solve import (
     CHAIN,
@@ -92,9 +93,7 @@ def test_live_run_is_not_restarted(tmp_path: Path) -> None:
     def restart_meanwhile(event: Record) -> None:
         if event["type"] == "state_changed" and (event["item"], event["state"]) == ("A", "COMPLETED"):
             for task, error in (("A", RunBusy), ("B", UsageError)):
-                with pytest.raises(error) as caught:
-                    restart(team, task)
-                refused.append(str(caught.value))
+                refused.append(str(raised(error, restart, team, task)))
 
     assert codex_multi_role.run(team.options(flow="plan-solve"), restart_meanwhile).exit_code == 0
     assert "is being worked on" in refused[0]

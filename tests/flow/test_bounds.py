@@ -14,7 +14,7 @@ from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
 from codex_multi_role.reading.shipped import packaged_roles
-from tests.support.catalogs import load_flows
+from tests.support.catalogs import load_flows, raised
 from tests.support.flow_simulation import Simulation
 from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, specs_of, terms_of
 from tests.support.random_flows import BOUNDED, STRAIGHT, Record, flows
@@ -214,9 +214,7 @@ steps:
   - {call: sub, for_each: [1], with: {most: "%s"}}
 """
     sub = "{inputs: {most: 2}, steps: [{ask: reader, next: [{when: 'cycle < inputs.most', to: reader}]}]}"
-    with pytest.raises(DefinitionError) as caught:
-        worst(flows_of(main=main % value, sub=sub))
-    assert str(caught.value) == (
+    assert str(raised(DefinitionError, worst, flows_of(main=main % value, sub=sub))) == (
         "flows/sub.yaml: steps[0]: can loop forever: reader -> reader; the value of inputs.most is not known before "
         "the run (called at flows/main.yaml: steps[1])"
     )
@@ -296,10 +294,9 @@ def test_item_that_may_record_too_much_is_found_before_the_run() -> None:
     again = "next: [{when: 'cycle < cycles', to: reader}]"
     flows = flows_of(main="steps: [{call: sub, for_each: [1]}]", sub=f"steps: [{{ask: reader, {again}}}]")
     assert worst(flows, cycles=1111).turns == 1111
-    with pytest.raises(DefinitionError) as caught:
-        worst(flows, cycles=1112)
+    error = raised(DefinitionError, worst, flows, cycles=1112)
     message = "flows/main.yaml: steps[0]: an item may record 20,016 steps, 20,000 are the most"
-    assert str(caught.value) == message
+    assert str(error) == message
 
 
 def test_limit_of_turns_counts_every_prompt() -> None:

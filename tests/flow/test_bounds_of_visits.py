@@ -13,6 +13,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
 from codex_multi_role.flow.bounds import most_visits
 from codex_multi_role.flow.conditions import meanings_of
+from tests.support.catalogs import raised
 from tests.support.flow_simulation import any_result
 from tests.support.flows import TEST_GENERATION, flow_of, specs_of, steps_of
 from tests.support.random_flows import VISITED, flows
@@ -107,12 +108,11 @@ def test_what_does_not_limit_them(routes: str) -> None:
 
 def test_input_without_a_value_limits_once_it_is_given() -> None:
     flow = steps_of(a='{when: "cycle < inputs.asked", to: a}')
-    with pytest.raises(DefinitionError) as caught:
-        visits_of(flow)
-    assert str(caught.value) == (
+    error = raised(DefinitionError, visits_of, flow)
+    assert str(error) == (
         "flows/x.yaml: steps[0]: can loop forever: a -> a; the value of inputs.asked is not known before the run"
     )
-    assert "default" in caught.value.hint
+    assert "default" in error.hint
     assert visits_of(flow, asked=8) == {"a": 8}
 
 
@@ -131,10 +131,9 @@ steps:
   - {check: a, set: {tries: "{{ vars.tries + 1 }}", other: 1}, next: [{when: "vars.tries < 3", to: a}]}
   - {check: b, next: [{when: "vars.other", to: a}, {when: "vars.other > 1", end: late}]}
 """
-    with pytest.raises(DefinitionError) as caught:
-        visits_of(flow_of(text))
-    assert "a -> a; vars.tries cannot bound a loop: use visits" in str(caught.value)
-    assert 'when: "cycle < cycles"' in caught.value.hint
+    error = raised(DefinitionError, visits_of, flow_of(text))
+    assert "a -> a; vars.tries cannot bound a loop: use visits" in str(error)
+    assert 'when: "cycle < cycles"' in error.hint
 
 
 def test_way_back_is_limited_wherever_it_comes_from() -> None:
@@ -151,15 +150,12 @@ def test_nested_loop_restarts_in_every_round() -> None:
 
 def test_unbounded_loop_is_named_and_the_hint_fixes_it() -> None:
     text = "steps: [{id: prepare, check: tests}, {id: edit-it, check: tests}, {id: try, check: tests, next: [%s]}]"
-    with pytest.raises(DefinitionError) as caught:
-        visits_of(flow_of(text % "{to: edit-it}"))
-    assert str(caught.value) == "flows/x.yaml: steps[1]: can loop forever: edit-it -> try -> edit-it"
-    condition = caught.value.hint.split('"')[1]
+    error = raised(DefinitionError, visits_of, flow_of(text % "{to: edit-it}"))
+    assert str(error) == "flows/x.yaml: steps[1]: can loop forever: edit-it -> try -> edit-it"
+    condition = error.hint.split('"')[1]
     assert visits_of(flow_of(text % f'{{when: "{condition}", to: edit-it}}'))["edit-it"] == 5
-    assert "limits: {visits: N}" in caught.value.hint
-    with pytest.raises(DefinitionError) as caught:
-        visits_of(steps_of(a="", b="{to: a}"))
-    assert '"cycle < cycles"' in caught.value.hint
+    assert "limits: {visits: N}" in error.hint
+    assert '"cycle < cycles"' in raised(DefinitionError, visits_of, steps_of(a="", b="{to: a}")).hint
 
 
 def test_only_the_loop_without_a_limit_is_named() -> None:

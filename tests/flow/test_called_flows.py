@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Mistake, Write, load_flow, load_flows, message_at
+from tests.support.catalogs import Mistake, Write, load_flow, load_flows, message_at, raised
 
 TOPIC = "inputs: {topic: , depth: 2, strict: {type: boolean, required: false}}\nsteps: [{check: c}]"
 
@@ -31,10 +31,9 @@ def test_flow_comes_with_all_that_it_calls(tmp_path: Path, write: Write, two_rol
 
 def test_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     path = write("steps: [{check: c}, {call: cylces}]", "flows/f.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flows("f", tmp_path, two_roles)
-    assert message_at(path, caught.value) == 'step cylces: call: unknown flow "cylces"; did you mean "cycles"?'
-    assert {"cycles", "f"} <= {*caught.value.hint.removeprefix("Known: ").removesuffix(".").split(", ")}
+    error = raised(DefinitionError, load_flows, "f", tmp_path, two_roles)
+    assert message_at(path, error) == 'step cylces: call: unknown flow "cylces"; did you mean "cycles"?'
+    assert {"cycles", "f"} <= {*error.hint.removeprefix("Known: ").removesuffix(".").split(", ")}
 
 
 def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(write: Write, mistake: Mistake) -> None:
@@ -86,11 +85,10 @@ def test_circle_of_calls_without_a_limit_is_named(
 ) -> None:
     for name, steps in flows.items():
         write(f"steps: [{steps}]", f"flows/{name}.yaml")
-    with pytest.raises(DefinitionError) as caught:
-        load_flows(asked, tmp_path, two_roles)
+    error = raised(DefinitionError, load_flows, asked, tmp_path, two_roles)
     expected = f"{tmp_path / 'flows'}/{place}: call: the circle of calls has no limit: {circle}"
-    assert str(caught.value) == expected
-    assert "limits: {depth: N}" in caught.value.hint
+    assert str(error) == expected
+    assert "limits: {depth: N}" in error.hint
 
 
 @pytest.mark.parametrize(

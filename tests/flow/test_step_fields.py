@@ -11,7 +11,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.flow.step_fields import OWN_FIGURES
 from codex_multi_role.lifecycle.team_loading import load_team
-from tests.support.catalogs import message_at
+from tests.support.catalogs import message_at, raised
 from tests.support.plugins import install
 from tests.support.workspaces import write_files
 
@@ -125,9 +125,8 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     ],
 )
 def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, expression: str, problem: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        load(f"= {{{{ {expression} }}}}")
-    assert message_at(tmp_path / "flows/outer.yaml", caught.value).startswith(f"step last: with.text: {problem}")
+    error = raised(DefinitionError, load, f"= {{{{ {expression} }}}}")
+    assert message_at(tmp_path / "flows/outer.yaml", error).startswith(f"step last: with.text: {problem}")
 
 
 @pytest.mark.parametrize(

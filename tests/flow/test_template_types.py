@@ -23,7 +23,7 @@ from codex_multi_role.reading.value_types import (
     fields_named,
     one_of,
 )
-from tests.support.catalogs import problem_of
+from tests.support.catalogs import problem_of, raised
 from tests.support.flows import flow_of
 from tests.support.wrong_values import rows_of
 
@@ -59,10 +59,9 @@ def test_comparison_that_is_decided_before_a_run(condition: str, message: str, h
     if not message:
         check_expression(condition, HERE, TYPES)
         return
-    with pytest.raises(DefinitionError) as caught:
-        check_expression(condition, HERE, TYPES)
-    assert str(caught.value).startswith(f"here: {message}")
-    assert not hint or caught.value.hint == hint
+    error = raised(DefinitionError, check_expression, condition, HERE, TYPES)
+    assert str(error).startswith(f"here: {message}")
+    assert not hint or error.hint == hint
 
 
 def test_comparison_within_a_template() -> None:
@@ -77,9 +76,8 @@ def test_type_of_a_name_that_a_template_sets_itself() -> None:
 
 def test_unknown_field_is_found_after_a_loop() -> None:
     text = "{% for file in inputs.files %}{{ file }}{% endfor %}{{ inputs.fiels }}{{ steps['a' ~ goal].x }}"
-    with pytest.raises(DefinitionError) as caught:
-        check_template(text, HERE, TYPES)
-    assert str(caught.value) == 'here: unknown input "fiels"; did you mean "files"?'
+    error = raised(DefinitionError, check_template, text, HERE, TYPES)
+    assert str(error) == 'here: unknown input "fiels"; did you mean "files"?'
 
 
 def test_name_that_a_template_sets_itself_has_another_type() -> None:

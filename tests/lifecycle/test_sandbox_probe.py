@@ -15,6 +15,7 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexUnavailable, ExitCode
 from codex_multi_role.lifecycle import sandbox_probe
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
+from tests.support.catalogs import raised
 from tests.support.console import environment
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
@@ -145,9 +146,8 @@ def test_reason_is_the_last_line_or_how_it_ended(
     tmp_path: Path, then: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox_probe, "PROBE_SECONDS", 0.2 if "sleep" in then else 60.0)
-    with pytest.raises(CodexUnavailable) as caught:
-        require_sandbox(without_sandbox(tmp_path, then))
-    assert str(caught.value) == f"Codex's sandbox does not work on this machine: {problem}"
+    error = raised(CodexUnavailable, require_sandbox, without_sandbox(tmp_path, then))
+    assert str(error) == f"Codex's sandbox does not work on this machine: {problem}"
 
 
 def test_binary_that_cannot_be_started_is_named(tmp_path: Path) -> None:
@@ -184,9 +184,7 @@ def test_hint_names_what_forbids_user_namespaces(
     tmp_path: Path, parameters: dict[str, str], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox_probe, "_parameter", lambda name: parameters.get(name, ""))
-    with pytest.raises(CodexUnavailable) as caught:
-        require_sandbox(without_sandbox(tmp_path))
-    assert caught.value.hint == (
+    assert raised(CodexUnavailable, require_sandbox, without_sandbox(tmp_path)).hint == (
         f"Allow unprivileged user namespaces: {advice}Or run tests and checks without the sandbox: --no-test-sandbox."
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.team_loading import load_team
-from tests.support.catalogs import message_at
+from tests.support.catalogs import message_at, raised
 from tests.support.teams import Record, TeamFolder, with_flow
 from tests.support.workspaces import write_files
 
@@ -102,16 +102,13 @@ def load(folder: Path, step: str) -> None:
 
 def role_mistake(folder: Path, catalog: str, file: str) -> str:
     write_files(folder, {"flows/one.yaml": "steps: [{ask: dev}]", "catalog.yaml": catalog})
-    with pytest.raises(DefinitionError) as caught:
-        load_team("one", folder)
-    return message_at(folder / file, caught.value)
+    return message_at(folder / file, raised(DefinitionError, load_team, "one", folder))
 
 
 @pytest.mark.parametrize(("step", "message"), WRONG)
 def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: str) -> None:
-    with pytest.raises(DefinitionError) as caught:
-        load(tmp_path, step)
-    assert message_at(tmp_path / "flows/outer.yaml", caught.value).startswith(f"step last: {message}")
+    error = raised(DefinitionError, load, tmp_path, step)
+    assert message_at(tmp_path / "flows/outer.yaml", error).startswith(f"step last: {message}")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.replies.repair import MAX_REPAIRED_CHARACTERS, InexactObject, TolerantReader
+from tests.support.catalogs import raised
 
 
 def _read(text: str) -> dict[str, object]:
@@ -135,9 +136,7 @@ def test_repair_keeps_every_file_as_it_was(content: str) -> None:
 
 @pytest.mark.parametrize("text", ["{name}", '{"a" and "b"}', "{color: red}", "{a, b}", "{x:.2f}", "{not json}"])
 def test_brace_in_prose_is_not_an_object(text: str) -> None:
-    with pytest.raises(InexactObject) as refused:
-        _read(text)
-    assert not refused.value.is_object
+    assert not raised(InexactObject, _read, text).is_object
 
 
 def test_length_of_what_is_repaired_is_bounded() -> None:

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -17,6 +18,8 @@ from codex_multi_role.reading.value_types import MAPPING
 
 Write = Callable[..., Path]
 Mistake = Callable[..., str]
+E = TypeVar("E", bound=BaseException)
+Given = ParamSpec("Given")
 TWO_ROLES = """\
 version: 1
 roles:
@@ -44,6 +47,13 @@ def problem_of(call: Callable[[], object]) -> str:
     except DefinitionError as error:
         return str(error)
     return ""
+
+
+def raised(kind: type[E], call: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> E:
+    """The error of this kind that ``call`` has to raise."""
+    with pytest.raises(kind) as caught:
+        call(*given, **named)
+    return caught.value
 
 
 def message_at(file: Path, error: BaseException) -> str:
@@ -132,9 +142,7 @@ def mistake(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> Mistake
 
     def found(text: str, name: str = "f") -> str:
         path = write(text, f"flows/{name}.yaml")
-        with pytest.raises(DefinitionError) as caught:
-            load_flow("f", tmp_path, two_roles)
-        return message_at(path, caught.value)
+        return message_at(path, raised(DefinitionError, load_flow, "f", tmp_path, two_roles))
 
     return found
 

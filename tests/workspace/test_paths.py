@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import PathRefused, Workspace, apply_files
+from tests.support.catalogs import raised
 from tests.support.teams import Record
 
 PARTS = st.sampled_from(
@@ -18,9 +19,7 @@ PARTS = st.sampled_from(
 
 
 def _reason(workspace: Workspace, path: str) -> str:
-    with pytest.raises(PathRefused) as caught:
-        workspace.resolve_inside(path)
-    return caught.value.reason
+    return raised(PathRefused, workspace.resolve_inside, path).reason
 
 
 INSIDE = ("a.py", "src/deep/er/a.py", "./a.py", "a//b.py", "with space.txt", "é/ü.py", "-rf", "a~", "link/a.py")

@@ -19,6 +19,7 @@ from codex_multi_role.workspace.run_worktree import (
     record_run_worktree,
     require_repository,
 )
+from tests.support.catalogs import raised
 from tests.support.workspaces import commit_all, contents, everything, fill, git, write_files, write_program
 
 pytestmark = pytest.mark.real
@@ -91,9 +92,7 @@ def test_branch_is_created_at_the_commit(tmp_path: Path) -> None:
 def test_branch_that_cannot_be_created_is_refused(tmp_path: Path, branch: str, problem: str) -> None:
     (tmp_path / "a.txt").write_text("a\n")
     commit_all(tmp_path)
-    with pytest.raises(UsageError) as error:
-        require_repository(tmp_path, branch)
-    assert str(error.value) == f"--branch: {problem}"
+    assert str(raised(UsageError, require_repository, tmp_path, branch)) == f"--branch: {problem}"
 
 
 def test_folder_without_a_commit_is_refused(tmp_path: Path) -> None:

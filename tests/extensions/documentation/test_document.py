@@ -6,7 +6,6 @@ Costs: each way is a whole run that documents a repository.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,10 +23,6 @@ DOCUMENTS = sorted([*(f"{name}.md" for name in TOP), *PAGES])
 
 def ending(report: RunReport) -> tuple[int, str]:
     return report.exit_code, report.outcome
-
-
-def score_of(told: Any) -> dict[str, float | None]:
-    return {part["name"]: part["score"] for part in told["quality"]["parts"]}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +49,7 @@ def test_repository_is_documented_after_plan_approval(documented: Documentation)
     result = shop.report.result or {}
     assert (result["title"], result["file"], result["figures"]["score"]) == ("Documents", "docs/OVERVIEW.md", 1.0)
     assert "docs/OVERVIEW.md  +" in result["text"]
-    scores = score_of(shop.told)
+    scores = {part["name"]: part["score"] for part in shop.told["quality"]["parts"]}
     assert scores.pop("mermaid") == (None if "diagrams not judged: " in shop.report.reason else 1.0)
     assert set(scores.values()) == {1.0}
     assert shop.told["batches"][0] == {"id": "B1", "files": ["shop/money.py"], "status": "done", "reason": ""}

@@ -27,6 +27,7 @@ from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.store.workspace_sources import WorkspaceSource, make_workspace
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
 from tests.support.bombs import only_below, tar_of
+from tests.support.catalogs import raised
 
 __all__ = ["only_below"]
 pytestmark = pytest.mark.usefixtures("only_below")
@@ -82,9 +83,7 @@ STORES: dict[str, tuple[Callable[[Store], dict[str, SavedFile]], str]] = {
 def test_hostile_saved_run_is_refused(name: str, tmp_path: Path) -> None:
     files, words = STORES[name]
     store = Store.open(str(tmp_path / "store"))
-    with pytest.raises(StorageError) as refused:
-        restore_run(store, saved(store, files(store)), tmp_path / "run")
-    assert words in str(refused.value)
+    assert words in str(raised(StorageError, restore_run, store, saved(store, files(store)), tmp_path / "run"))
     assert sum(path.stat().st_size for path in (tmp_path / "run").rglob("*")) == 0
 
 

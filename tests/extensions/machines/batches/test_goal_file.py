@@ -22,6 +22,7 @@ from codex_multi_role.extensions.machines.batches.goal_results import (
     ResultFile,
     exit_code_of,
 )
+from tests.support.catalogs import raised
 from tests.support.teams import read_lines
 
 IDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
@@ -45,9 +46,7 @@ def read(content: bytes) -> list[Goal]:
 
 def problems(*lines: str) -> list[str]:
     """The messages about a file with these lines."""
-    with pytest.raises(DefinitionError) as caught:
-        read("\n".join(lines).encode())
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in raised(DefinitionError, read, "\n".join(lines).encode()).problems]
 
 
 @given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, max_size=5, unique_by=lambda each: each[1]["id"]))
@@ -125,10 +124,9 @@ def test_id_is_unique_also_as_line_number() -> None:
 
 
 def test_more_problems_than_shown_are_counted() -> None:
-    with pytest.raises(DefinitionError) as caught:
-        read(b"[]\n" * (goal_file.MAX_PROBLEMS + 5))
-    assert len(caught.value.problems) == goal_file.MAX_PROBLEMS
-    assert caught.value.problems[-1].hint.endswith("5 more problems are not shown.")
+    error = raised(DefinitionError, read, b"[]\n" * (goal_file.MAX_PROBLEMS + 5))
+    assert len(error.problems) == goal_file.MAX_PROBLEMS
+    assert error.problems[-1].hint.endswith("5 more problems are not shown.")
 
 
 @pytest.mark.parametrize("limit", ["MAX_LINE_BYTES", "MAX_FILE_BYTES", "MAX_GOALS"])
