@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
+from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 
 ROLES = ["planner", "implementer"]
@@ -124,6 +124,13 @@ def make_run(runs_dir: Path, run_id: str, **changes: Any) -> RunFolder:
     result = {"status": "failed", "passed": 3, "failed": 1, "failures": FAILURES}
     (tests / "result.json").write_text(json.dumps(result))
     return folder
+
+
+def make_asking(runs_dir: Path, run_id: str = "asking") -> RunFolder:
+    """A run that is parked until a person says whether the thing is shipped."""
+    run = make_run(runs_dir, run_id, status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
+    return run
 
 
 def make_many_turns(runs_dir: Path, turns: int, *, prompt: str, answer: str) -> RunFolder:

@@ -17,6 +17,7 @@ from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.machines.workers.submission import open_store
 from codex_multi_role.run_folder import RunFolder
 from tests.support.console import Completed, console
+from tests.support.shared_runs import found
 
 
 @dataclass
@@ -43,9 +44,7 @@ class RunsWithoutWorkers:
         return self.row(run_id)
 
     def row(self, run_id: str) -> QueuedRun:
-        found = self.queued.find(run_id)
-        assert found is not None
-        return found
+        return found(self.queued, run_id)
 
     def claim(self, run_id: str, worker: str = "anna", identity: str = "") -> QueuedRun:
         run = self.queued.claim(run_id, worker, identity or f"identity of {worker}")

@@ -89,9 +89,7 @@ class SharedRuns:
         self.database.close()
 
     def run(self, run_id: str) -> QueuedRun:
-        found = self.queued.find(run_id)
-        assert found is not None
-        return found
+        return found(self.queued, run_id)
 
     def wait(self, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
         """Wait until the condition holds; fail if it does not in time."""
@@ -106,6 +104,18 @@ class SharedRuns:
     def results(self) -> list[tuple[str, str, int | None]]:
         """ID, state and exit code of every run."""
         return [(run.run_id, str(run.state), run.exit_code) for run in self.queued.list()]
+
+
+def found(queued: QueuedRuns, run_id: str) -> QueuedRun:
+    run = queued.find(run_id)
+    assert run is not None
+    return run
+
+
+def claimed(queued: QueuedRuns, run_id: str = "one", worker: str = "a") -> QueuedRun:
+    run = queued.claim(run_id, worker, f"identity of {worker}")
+    assert run is not None
+    return run
 
 
 def left_of(folder: Path) -> Sequence[str]:

@@ -14,22 +14,15 @@ import pytest
 import sqlalchemy as sa
 
 from codex_multi_role.extensions.machines.workers.database_tables import settings
-from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.console import console
 from tests.support.databases import execute
 from tests.support.histories import History
 from tests.support.processes import wait_until
-from tests.support.recorded_runs import make_run
+from tests.support.recorded_runs import make_asking, make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 
 __all__ = ["on_workers"]
 OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-
-
-def parked(folder: Path) -> RunFolder:
-    run = make_run(folder, "asking", status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
-    Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
-    return run
 
 
 def changed(folder: Path) -> History:
@@ -78,7 +71,7 @@ def test_show_tells_who_works_on_a_run_or_why_nobody_does(on_workers: RunsWithou
 
 
 def test_question_is_shown_and_answered_from_anywhere(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
-    on_workers.share(parked(tmp_path / "worker"))
+    on_workers.share(make_asking(tmp_path / "worker"))
     shown = on_workers.command("show")
     assert "question   ok.1: Ship it?" in shown.stdout
     which = f"asking --database-url {on_workers.url}"

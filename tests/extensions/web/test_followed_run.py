@@ -26,6 +26,13 @@ def told(state: FollowedRun) -> list[str]:
     return [line.text for line in state.snapshot.lines]
 
 
+def followed(folder: RunFolder) -> FollowedRun:
+    """All that there is has been read."""
+    state = FollowedRun(folder, "secret")
+    state.look()
+    return state
+
+
 def expected() -> list[str]:
     plain = PlainLines(Course())
     return [line for record in whole_run() for line in plain.of(record)]
@@ -35,22 +42,18 @@ def test_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(b"")
-    state = FollowedRun(folder, "secret")
-    state.look()
+    state = followed(folder)
     for begin in range(0, len(content), 100):  # lines come in pieces, as a kill or a slow disk may leave them
         with folder.events_path.open("ab") as file:
             file.write(content[begin : begin + 100])
         state.look()
     assert told(state) == expected()
     assert state.snapshot.number == len(whole_run())
-    at_once = FollowedRun(folder, "secret")
-    at_once.look()
-    assert state.snapshot.parts == at_once.snapshot.parts
+    assert state.snapshot.parts == followed(folder).snapshot.parts
 
 
 def test_whoever_comes_back_gets_what_is_new_only(tmp_path: Path) -> None:
-    state = FollowedRun(make_run(tmp_path / "runs", "first"), "secret")
-    state.look()
+    state = followed(make_run(tmp_path / "runs", "first"))
     assert told(state) == expected()
     assert state.snapshot.lines_after(0) == [*state.snapshot.lines]
     assert state.snapshot.lines_after(state.snapshot.number) == []
@@ -65,8 +68,7 @@ def test_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> N
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(line.encode("latin-1") + b"\n" + content)
-    state = FollowedRun(folder, "secret")
-    state.look()
+    state = followed(folder)
     assert told(state) == expected()
 
 
@@ -100,8 +102,7 @@ STATES = [
 def test_what_can_be_done_depends_on_how_it_ended(
     tmp_path: Path, record: dict[str, Any], status: str, is_resumable: bool
 ) -> None:
-    state = FollowedRun(make_run(tmp_path / "runs", "first", **record), "secret")
-    state.look()
+    state = followed(make_run(tmp_path / "runs", "first", **record))
     assert state.snapshot.facts is not None
     assert (state.snapshot.status, state.snapshot.facts.is_resumable) == (status, is_resumable)
     controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
@@ -113,16 +114,14 @@ def test_what_can_be_done_depends_on_how_it_ended(
 
 
 def test_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
-    state = FollowedRun(make_run(tmp_path / "runs", "first", options={}), "secret")
-    state.look()
+    state = followed(make_run(tmp_path / "runs", "first", options={}))
     assert "--cycles 6" in {part.name: part.html for part in state.snapshot.parts}["controls"]
 
 
 def test_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     folder.record_path.write_text("{")
-    state = FollowedRun(folder, "secret")
-    state.look()
+    state = followed(folder)
     assert state.snapshot.status == "unreadable"
     assert told(state) == expected()
 
@@ -139,9 +138,7 @@ def test_overview_names_failed_tests_and_existing_cycles(tmp_path: Path) -> None
 
 
 def parts(folder: RunFolder) -> dict[str, str]:
-    state = FollowedRun(folder, "")
-    state.look()
-    return {name: part.html for name, part in state.snapshot.named.items()}
+    return {name: part.html for name, part in followed(folder).snapshot.named.items()}
 
 
 def test_result_is_above_the_state(tmp_path: Path) -> None:
@@ -150,8 +147,7 @@ def test_result_is_above_the_state(tmp_path: Path) -> None:
 
 
 def test_tree_and_timeline_lead_to_what_the_panel_shows(tmp_path: Path) -> None:
-    state = FollowedRun(make_run(tmp_path / "runs", "first"), "")
-    state.look()
+    state = followed(make_run(tmp_path / "runs", "first"))
     shown = {name: part.html for name, part in state.snapshot.named.items()}
     assert 'href="?at=turn-planner-2#panel"' in shown["tree"]
     assert 'data-target="turn-planner-2"' in shown["path"]
@@ -169,8 +165,7 @@ def test_long_run_is_not_drawn_again_for_each_event(tmp_path: Path, monkeypatch:
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_text().splitlines(keepends=True)
     folder.events_path.write_text("".join(content[:12]))
-    state = FollowedRun(folder, "")
-    state.look()
+    state = followed(folder)
     before = state.snapshot.named
     folder.events_path.write_text("".join(content))
     assert state.look()
@@ -191,8 +186,7 @@ LINES = [
 
 @pytest.mark.parametrize(("wanted", "count"), LINES)
 def test_log_is_filtered_by_role_level_and_text(tmp_path: Path, wanted: dict[str, str], count: int) -> None:
-    state = FollowedRun(make_run(tmp_path / "runs", "first"), "")
-    state.look()
+    state = followed(make_run(tmp_path / "runs", "first"))
     assert sum(map(LogFilter(**wanted).fits, state.snapshot.lines)) == count
 
 

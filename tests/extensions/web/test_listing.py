@@ -13,7 +13,7 @@ from codex_multi_role.extensions.web.forms import in_form_words
 from codex_multi_role.extensions.web.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions, RunFolder
-from tests.support.recorded_runs import make_run, record
+from tests.support.recorded_runs import make_asking, make_run, record
 from tests.support.serving import HOST, client, project
 
 
@@ -122,9 +122,7 @@ def test_error_names_the_fields_of_the_form(output: str, words: str) -> None:
 @pytest.fixture
 def asking(tmp_path: Path) -> RunFolder:
     """A run that is parked with a question."""
-    folder = make_run(tmp_path / "runs", "first", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
-    return folder
+    return make_asking(tmp_path / "runs", "first")
 
 
 ACCESS = Access("127.0.0.1")

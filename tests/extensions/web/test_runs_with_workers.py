@@ -12,8 +12,7 @@ from codex_multi_role.extensions.machines.workers.membership import Membership, 
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.web.access import Access
-from codex_multi_role.run_folder import Question, Questions
-from tests.support.recorded_runs import make_run
+from tests.support.recorded_runs import make_asking, make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 from tests.support.serving import client
 
@@ -70,9 +69,7 @@ def test_report_of_a_worker_is_written_again(on_workers: RunsWithoutWorkers, pag
 
 
 def test_decisions_go_to_the_worker(on_workers: RunsWithoutWorkers, pages: TestClient, tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "worker", "asking", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
-    on_workers.share(folder)
+    on_workers.share(make_asking(tmp_path / "worker"))
     assert "Resume the run afterwards" not in pages.get("/runs/asking").text
     sent = form(question="ok.1", verdict="approve", comment="good", go_on="yes")
     assert pages.post("/runs/asking/answer", data=sent).headers["location"] == "/runs/asking?done=approved"

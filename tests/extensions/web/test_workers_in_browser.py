@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
-from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.browser import assert_accessible
-from tests.support.recorded_runs import make_run
+from tests.support.recorded_runs import make_asking
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 from tests.support.serving import Served, served
 
@@ -38,18 +37,12 @@ def page(browser: Browser, server: Served) -> Iterator[Page]:
         yield visit.new_page()
 
 
-def parked(folder: Path) -> RunFolder:
-    run = make_run(folder, "asking", status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
-    Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
-    return run
-
-
 def test_workers_queues_and_runs_are_shown(page: Page, on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
     (anna := Membership(on_workers.database, WorkerSettings("anna", ("goals",), ("gpu",), 3, 3600))).join()
     for run_id in ("working", "waiting"):
         on_workers.submit(run_id)
     on_workers.claim("working", identity=anna.identity)
-    on_workers.share(parked(tmp_path / "worker"))
+    on_workers.share(make_asking(tmp_path / "worker"))
     page.goto("/")
     for name in ("Workers", "Queues"):
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()

@@ -10,8 +10,8 @@ from codex_multi_role.extensions.machines.workers.batch_totals import record_bat
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs, workflows
 from codex_multi_role.extensions.machines.workers.housekeeping import AT_ONCE, keep_house
-from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
-from tests.support.shared_runs import request
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRuns, RunState
+from tests.support.shared_runs import claimed, found, request
 
 ENDED = 70_000
 """More than a statement of Postgres may have parameters."""
@@ -39,18 +39,6 @@ def take(database: Database, run_id: str) -> None:
     own = sa.update(workflows).where(workflows.c.workflow_uuid == run_id)
     with database.transaction() as connection:
         connection.execute(own.values(status="PENDING", started_at_epoch_ms=1))
-
-
-def claimed(queued: QueuedRuns, run_id: str, worker: str = "a") -> QueuedRun:
-    run = queued.claim(run_id, worker, f"identity of {worker}")
-    assert run is not None
-    return run
-
-
-def found(queued: QueuedRuns, run_id: str) -> QueuedRun:
-    run = queued.find(run_id)
-    assert run is not None
-    return run
 
 
 def test_long_past_does_not_stop_a_worker(database: Database, queued: QueuedRuns) -> None:

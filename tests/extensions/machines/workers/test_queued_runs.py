@@ -9,19 +9,8 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.workers.batch_totals import record_batch
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.housekeeping import keep_house
-from codex_multi_role.extensions.machines.workers.queued_runs import (
-    AttemptOver,
-    QueuedRun,
-    QueuedRuns,
-    RunState,
-)
-from tests.support.shared_runs import request
-
-
-def claimed(queued: QueuedRuns, run_id: str = "one", worker: str = "a") -> QueuedRun:
-    run = queued.claim(run_id, worker, f"identity of {worker}")
-    assert run is not None
-    return run
+from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRuns, RunState
+from tests.support.shared_runs import claimed, request
 
 
 def test_run_is_claimed_once(queued: QueuedRuns) -> None:
