@@ -19,6 +19,7 @@ from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import asked, outcome, reviewed
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import EDITOR
+from tests.support.workspaces import write_program
 
 PROMPT = "Ctrl-D leaves the question open."
 
@@ -155,8 +156,7 @@ def test_person_sees_what_changed_chooses_by_letter_and_edits_a_list(tmp_path: P
     tasks = {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": ["sort"]}
     review = {"id": "ok", "review": {"question": "Go on?", "options": ["now", "later"], "fields": {"tasks": tasks}}}
     with_flow(team, {"steps": [{"ask": "one"}, review]})
-    (editor := tmp_path / "editor").write_text('#!/bin/sh\necho "  count  " >> "$1"\n')
-    editor.chmod(0o755)
+    editor = write_program(tmp_path / "editor", '#!/bin/sh\necho "  count  " >> "$1"\n')
     with at_terminal(team.command("--flow", "own"), tmp_path, PAGER="cat", EDITOR=str(editor), VISUAL="") as terminal:
         terminal.wait_for("changed since the start: 1 file")
         terminal.wait_for("new.py  +1 -0, added  by one 1")

@@ -34,6 +34,7 @@ from codex_multi_role.codex.usage import TokensUsed
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 from tests.support.teams import Record, read_lines
+from tests.support.workspaces import write_program
 
 pytestmark = pytest.mark.real
 
@@ -480,9 +481,8 @@ def test_binary_that_is_not_an_app_server_fails_to_start(harness: Harness) -> No
 
 def test_binary_that_closes_stdin_reports_its_last_error(harness: Harness) -> None:
     """The error shows the exit code and what the binary wrote to standard error before it ended."""
-    program = harness.folder / "deaf"
-    program.write_text("#!/bin/sh\nexec <&-\nsleep 0.2\necho 'Error: no ears' >&2\nexit 7\n")
-    program.chmod(0o755)
+    text = "#!/bin/sh\nexec <&-\nsleep 0.2\necho 'Error: no ears' >&2\nexit 7\n"
+    program = write_program(harness.folder / "deaf", text)
     with pytest.raises(CodexStartFailed, match=r"ended with exit code 7.*Error: no ears"):
         harness.client([ANSWER], codex=program)
 

@@ -10,6 +10,7 @@ from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rul
 from codex_multi_role.codex.running_turn import Observed
 from codex_multi_role.workspace import run_command
 from tests.support.codex import ANSWER, PATIENT, Harness, request
+from tests.support.workspaces import write_program
 
 TABLE = """[sandbox_workspace_write]
 writable_roots = ["/a"]
@@ -91,9 +92,7 @@ def test_sandbox_itself_is_not_taken_from_the_path_of_its_command(tmp_path: Path
     work, copy, mark = (tmp_path / name for name in ("work", "copy", "mark"))
     copy.mkdir()
     places = work / ".venv/bin"
-    places.mkdir(parents=True)
-    (places / program).write_text(f"#!/bin/sh\ntouch {mark}\n")
-    (places / program).chmod(0o755)
+    write_program(places / program, f"#!/bin/sh\ntouch {mark}\n")
     environment = {**os.environ, "PATH": f"{places}:/usr/bin:/bin", "CODEX_HOME": str(tmp_path)}
     argv = sandboxed(find_codex(None, {}), ["/usr/bin/env"], copy)
     done = run_command(argv, copy, environment, 60.0, separate_errors=True)

@@ -16,8 +16,9 @@ from codex_multi_role.errors import CodexUnavailable, ExitCode
 from codex_multi_role.lifecycle import sandbox_probe
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from tests.support.catalogs import raised
-from tests.support.console import environment
+from tests.support.console import Completed, completed, environment
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
+from tests.support.workspaces import write_program
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -28,12 +29,8 @@ WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
 
 def without_sandbox(folder: Path, then: str = f"echo '{FAILURE}' >&2; exit 1") -> Path:
     """A Codex binary whose sandbox fails, as on a machine without user namespaces; it counts the attempts."""
-    program = folder / "codex"
-    program.write_text(
-        f'#!/bin/sh\n[ "$1" = sandbox ] || exec {find_codex(None, {})} "$@"\necho >> {folder}/attempts\n{then}\n'
-    )
-    program.chmod(0o755)
-    return program
+    unless = f'[ "$1" = sandbox ] || exec {find_codex(None, {})} "$@"'
+    return write_program(folder / "codex", f"#!/bin/sh\n{unless}\necho >> {folder}/attempts\n{then}\n")
 
 
 def attempts(folder: Path) -> int:
@@ -199,10 +196,8 @@ def test_doctor_and_run_agree_where_no_user_namespace_can_be_created(tmp_path: P
     ours = [*program, sys.executable, "-P", "-m", "codex_multi_role"]
     variables = {**environment(), "HOME": os.environ["HOME"]}
 
-    def done(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*ours, *arguments], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
-        )
+    def done(*arguments: str) -> Completed:
+        return completed([*ours, *arguments], tmp_path, variables)
 
     looked = done("doctor", "-c", "model_provider=ollama", "--json")
     [finding] = [each for each in json.loads(looked.stdout) if each["name"] == "sandbox"]

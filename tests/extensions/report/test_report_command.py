@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.recorded_runs import make_run
+from tests.support.workspaces import write_program
 
 BROWSER = '#!/bin/sh\necho "$1" > opened.txt\n'
 
@@ -23,9 +24,7 @@ def test_report_is_written_into_the_folder_of_the_run(tmp_path: Path) -> None:
 @pytest.mark.sample("report")
 def test_it_is_written_elsewhere_and_opened(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
-    browser = tmp_path / "browser"
-    browser.write_text('#!/bin/sh\nprintf %s "$1" > opened.txt\n')
-    browser.chmod(0o755)
+    browser = write_program(tmp_path / "browser", '#!/bin/sh\nprintf %s "$1" > opened.txt\n')
     variables = {"BROWSER": f"{browser} %s"}
     done = console("report", "first", "-o", "page.html", "--open", folder=tmp_path, variables=variables)
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from codex_multi_role.workspace import Snapshots, Workspace
 from tests.support.console import console
 from tests.support.histories import History
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import commit_all, git
 
 pytestmark = pytest.mark.real
 
@@ -155,6 +154,5 @@ def test_results_of_a_fork_name_the_turns_in_copies(tmp_path: Path) -> None:
     exported = console("export", run_id, "--branch", "x", "--repo", "workspace", folder=tmp_path)
     assert exported.returncode == 0, exported.stderr
     for name, turn in (("1", "writer 1"), ("2", "writer 2"), ("3", "last 1")):
-        wrote = ["git", "log", "--no-merges", "--format=%(trailers:key=Turn,valueonly)", "x", "--", f"{name}.txt"]
-        log = subprocess.run(wrote, cwd=team.workspace, capture_output=True, text=True, check=True)
-        assert log.stdout.strip() == turn
+        wrote = ["log", "--no-merges", "--format=%(trailers:key=Turn,valueonly)", "x", "--", f"{name}.txt"]
+        assert git(team.workspace, *wrote).strip() == turn

@@ -168,8 +168,7 @@ def test_run_outside_repositories_needs_one(history: History, tmp_path: Path) ->
     assert "is not in a git repository" in console("export", "--branch", "x", "--repo", "empty", folder=tmp_path).stderr
     subprocess.run(["git", "init", "--quiet"], cwd=empty, check=True)
     assert console("export", "--branch", "x", "--repo", "empty", folder=tmp_path).returncode == 0
-    shown = subprocess.run(["git", "show", "x:a.txt"], cwd=empty, capture_output=True, text=True, check=True)
-    assert shown.stdout == (history.workspace / "a.txt").read_text()
+    assert git(empty, "show", "x:a.txt") == (history.workspace / "a.txt").read_text()
 
 
 def writes(text: str) -> Record:
@@ -198,15 +197,8 @@ def test_diff_is_the_same_for_a_run_and_its_id(recorded: Run) -> None:
 
 def test_export_makes_a_commit_per_turn_once(recorded: Run) -> None:
     made = export(recorded, branch="agents/one")
-    shown = subprocess.run(
-        ["git", "show", f"{made.tip}:a.txt"], cwd=made.repository, capture_output=True, text=True, check=True
-    )
-    assert (made.repository, len(made.commits), made.is_new, shown.stdout) == (
-        Path(recorded.record["workspace"]),
-        3,
-        True,
-        "3\n",
-    )
+    assert (made.repository, len(made.commits), made.is_new) == (Path(recorded.record["workspace"]), 3, True)
+    assert git(made.repository, "show", f"{made.tip}:a.txt") == "3\n"
     again = export("latest", branch="agents/one", repo=str(made.repository), runs_dir=recorded.folder.parent)
     assert (again.commits, again.is_new) == (made.commits, False)
 

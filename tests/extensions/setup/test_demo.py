@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.console import on_terminal
 from tests.support.teams import read
+from tests.support.workspaces import write_program
 
 BROWSER = '#!/bin/sh\nprintf %s "$1" > "${0}.opened"\n'
 
@@ -17,10 +18,8 @@ BROWSER = '#!/bin/sh\nprintf %s "$1" > "${0}.opened"\n'
 @pytest.mark.long
 def test_demo_opens_the_report_of_its_run(tmp_path: Path) -> None:
     """No short test runs the demo to its end on a terminal."""
-    browser, temporary = tmp_path / "browser", tmp_path / "temporary"
-    browser.write_text(BROWSER)
-    browser.chmod(0o700)
-    temporary.mkdir()
+    browser = write_program(tmp_path / "browser", BROWSER)
+    (temporary := tmp_path / "temporary").mkdir()
     command = [sys.executable, "-X", "utf8", "-m", "codex_multi_role", "demo"]  # a preloaded one has its TMPDIR
     variables = {"BROWSER": f"{browser} %s", "TMPDIR": str(temporary)}
     drawn, output, code = on_terminal(command, tmp_path, **variables)

@@ -17,7 +17,7 @@ import pytest
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, read_owner
-from tests.support.console import console, environment
+from tests.support.console import completed, console, environment
 from tests.support.processes import wait_for
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
@@ -153,10 +153,7 @@ sys.exit(main())
 def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     """Also if only a part of a part is missing, because another package brought the rest."""
     missing = "h11"
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, missing, "serve"],
-        capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=False,
-    )  # fmt: skip
+    done = completed([sys.executable, "-c", WITHOUT, missing, "serve"], tmp_path, environment(), seconds=60)
     assert done.returncode == 2
     assert done.stderr == (
         f"error: this command needs {missing}, which is not installed\n"

@@ -15,7 +15,7 @@ from codex_multi_role.extensions.results.run_history import history_of
 from tests.support.console import console
 from tests.support.git_hosts import ScriptedHost, add_remote, scripted_host
 from tests.support.histories import History
-from tests.support.workspaces import write_program
+from tests.support.workspaces import git, write_program
 
 pytestmark = pytest.mark.real
 
@@ -32,10 +32,6 @@ def history(tmp_path: Path) -> History:
     add_remote(made.workspace, tmp_path / "remote.git")
     made.turn("writer", {"a.txt": "one\ntwo\n"})
     return made
-
-
-def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def installed(folder: Path, patch: pytest.MonkeyPatch, *programs: str) -> ScriptedHost:
@@ -69,8 +65,8 @@ def test_pull_request_is_of_the_pushed_branch(
     ]
     assert body.read_text() == DESCRIPTION.body
     monkeypatch.undo()
-    assert git(tmp_path / "remote.git", "show", f"{BRANCH}:a.txt") == "one\ntwo"
-    assert git(tmp_path / "remote.git", "log", "--format=%an", f"main..{BRANCH}") == "writer"
+    assert git(tmp_path / "remote.git", "show", f"{BRANCH}:a.txt") == "one\ntwo\n"
+    assert git(tmp_path / "remote.git", "log", "--format=%an", f"main..{BRANCH}") == "writer\n"
     assert git(history.workspace, "status", "--porcelain=v2", "--branch") == before
 
 
@@ -84,7 +80,7 @@ def test_second_call_adds_new_turns_to_the_open_one(
     assert create(history)[-2:] == [was_open, PULL]
     assert create(history) == [f"branch {BRANCH}: 2 commits", was_open, PULL], "nothing is left to push"
     assert [call[1] for call in host.calls("gh")] == ["list", "create", "list", "list"]
-    assert git(tmp_path / "remote.git", "show", f"{BRANCH}:a.txt") == "three"
+    assert git(tmp_path / "remote.git", "show", f"{BRANCH}:a.txt") == "three\n"
 
 
 def test_gitlab_gets_a_merge_request_through_ssh(
@@ -95,8 +91,8 @@ def test_gitlab_gets_a_merge_request_through_ssh(
     ssh = write_program(tmp_path / "ssh", '#!/bin/sh\nshift $(($# - 1))\nexec sh -c "$1"\n')
     monkeypatch.setenv("GIT_SSH", str(ssh))
     git(history.workspace, "remote", "add", "lab", f"git@gitlab.example.com:{tmp_path}/remote.git")
-    (host.folder / "bin/git-upload-pack").symlink_to(git(tmp_path, "--exec-path") + "/git-upload-pack")
-    (host.folder / "bin/git-receive-pack").symlink_to(git(tmp_path, "--exec-path") + "/git-receive-pack")
+    (host.folder / "bin/git-upload-pack").symlink_to(git(tmp_path, "--exec-path").strip() + "/git-upload-pack")
+    (host.folder / "bin/git-receive-pack").symlink_to(git(tmp_path, "--exec-path").strip() + "/git-receive-pack")
     assert create(history, remote="lab", branch="agents/one")[-1] == MERGE
     assert host.calls("gh") == []
     listing, creating = host.calls("glab")
@@ -117,14 +113,14 @@ def test_without_programs_it_fails_with_commands_that_work(
     _, exporting, *others = failed.value.hint.splitlines()
     monkeypatch.undo()
     assert exporting.startswith("codex-multi-role export first ")
-    assert git(history.workspace, "branch", "--format=%(refname:short)") == "main"
+    assert git(history.workspace, "branch", "--format=%(refname:short)") == "main\n"
     done = console(*shlex.split(exporting)[1:], folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for program in ("gh", "glab"):
         host.install(program)
     script = "\n".join(others).replace("# or: ", "")
     subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env={"PATH": host.path}, check=True)
-    assert git(tmp_path / "remote.git", "show", "agents/it's:a.txt") == "one\ntwo"
+    assert git(tmp_path / "remote.git", "show", "agents/it's:a.txt") == "one\ntwo\n"
     assert host.calls("gh")[0][-2:] == ["--body-file", str(history.run.path / "pull_request.md")]
     assert host.calls("glab")[0][-1] == DESCRIPTION.body.removesuffix("\n")
     assert not list(tmp_path.rglob("owned"))
@@ -139,7 +135,7 @@ def test_branch_of_the_own_worktree_stays_as_the_run_left_it(
     history.run.write_record({**history.run.record(), "options": {"branch": "roman"}})
     assert create(history)[:2] == [f"branch {BRANCH}: 1 commit", "pushed roman to origin"]
     assert git(history.workspace, "rev-parse", "roman") == git(history.workspace, "rev-parse", "main")
-    assert git(tmp_path / "remote.git", "show", "roman:a.txt") == "one\ntwo"
+    assert git(tmp_path / "remote.git", "show", "roman:a.txt") == "one\ntwo\n"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +157,7 @@ def test_what_cannot_work_is_refused_before_the_push(
     assert not list(tmp_path.rglob("owned"))
     refs = git(tmp_path / "remote.git", "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
     commit = git(history.workspace, "rev-parse", "main")
-    assert refs == f"refs/heads/main {commit}\nrefs/heads/theirs {commit}"
+    assert refs == f"refs/heads/main {commit}refs/heads/theirs {commit}"
 
 
 def test_base_is_where_the_run_started_if_it_is_there(
