@@ -168,14 +168,16 @@ def test_team_keeps_what_its_journal_rests_on(tmp_path: Path, keys: Record, refu
     assert len(team.turns()) == (0 if refused else 2)
 
 
+SKIPPED: list[Record] = [
+    {"ask": "one"},
+    {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "allow": ["failed"]},
+]
+TOO_SHORT: Record = {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"}
+
+
 def test_skipped_step_without_its_values_hinders_no_change(tmp_path: Path) -> None:
     """Nor a second resume: its recorded failure is found again."""
-    steps: list[Record] = [
-        {"ask": "one"},
-        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "allow": ["failed"]},
-        {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
-    ]
-    team = team_with(tmp_path, *steps)
+    team = team_with(tmp_path, *SKIPPED, TOO_SHORT)
     assert team.run(flow="own").exit_code == 3
     assert team.resume(inputs={"word": "b", "most": 7}).outcome == "wrong_value"
     assert team.turns() == []
@@ -184,13 +186,7 @@ def test_skipped_step_without_its_values_hinders_no_change(tmp_path: Path) -> No
 
 @pytest.mark.real
 def test_input_of_work_after_a_skipped_step_cannot_change(tmp_path: Path) -> None:
-    steps: list[Record] = [
-        {"ask": "one"},
-        {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "allow": ["failed"]},
-        {"id": "figures", **LOOK},
-        {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
-    ]
-    team = team_with(tmp_path, *steps)
+    team = team_with(tmp_path, *SKIPPED, {"id": "figures", **LOOK}, TOO_SHORT)
     assert team.run(flow="own").exit_code == 3
     with pytest.raises(UsageError, match=r"word cannot be changed.* figures\.1 depends on it"):
         team.resume(inputs={"word": "b"})

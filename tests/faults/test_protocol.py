@@ -14,10 +14,12 @@ from tests.faults.screen import Screen, Seen
 from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, codex_after, disturbed, log_in, request, take, wire
 from tests.support.message_fates import Once
 from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
+from tests.support.workspaces import Link, write_files
 
 pytestmark = pytest.mark.real
 
 SHORT = TurnDeadlines(idle=0.7, turn=30)
+WRITABLE, UNWRITABLE = Link("homes/real"), Link("/proc/sys")
 SILENT: Record = {"fault": {"stall_seconds": 600}}
 
 
@@ -104,8 +106,8 @@ def test_stderr_is_kept_apart(harness: Harness, tmp_path: Path) -> None:
 def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A Codex home that an API key was stored in by the real ``codex login``, under a name that can lead elsewhere."""
     (tmp_path / "homes/real").mkdir(parents=True)
+    write_files(tmp_path, {"codex_home": WRITABLE})
     home = tmp_path / "codex_home"
-    home.symlink_to("homes/real")
     monkeypatch.setenv("CODEX_HOME", str(home))
     log_in(home)
     return home
@@ -125,30 +127,20 @@ def test_unwritable_home_is_found_before_anything_starts(tmp_path: Path, screen:
         (logged_in / "config.toml").write_text(f"[model_providers.mine]\n{table}")
         model = ("-c", 'model_provider="mine"', "--codex-bin", str(codex))
         arguments = ("run", "--goal", "x", "--roles", "roles", "--workspace", "workspace", "--cycles", "1", *model)
-        make_read_only(logged_in)
+        write_files(tmp_path, {"codex_home": UNWRITABLE})
         assert_refused(screen.give(*arguments), logged_in)
         assert not (tmp_path / "runs").exists()
         assert not started.exists()
-        make_writable(logged_in)
+        write_files(tmp_path, {"codex_home": WRITABLE})
         first = screen.give(*arguments)
         assert (first.exit_code, first.record["outcome"]) == (1, "cycles_used_up"), first.text
         started.unlink()
-        make_read_only(logged_in)
+        write_files(tmp_path, {"codex_home": UNWRITABLE})
         assert_refused(screen.give(*first.next_command), logged_in)
         assert (first.record["outcome"], len(first.turns), started.exists()) == ("cycles_used_up", 1, False)
-        make_writable(logged_in)
+        write_files(tmp_path, {"codex_home": WRITABLE})
         again = screen.give(*first.next_command)
     assert (again.exit_code, again.record["outcome"], len(again.turns)) == (0, "done", 2), again.text
-
-
-def make_read_only(home: Path) -> None:
-    home.unlink()
-    home.symlink_to("/proc/sys")
-
-
-def make_writable(home: Path) -> None:
-    home.unlink()
-    home.symlink_to("homes/real")
 
 
 def assert_refused(seen: Seen, home: Path) -> None:

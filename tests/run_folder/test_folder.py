@@ -115,10 +115,6 @@ def test_latest_never_stands_for_another_run(tmp_path: Path) -> None:
         RunFolder.find(tmp_path, "latest")
 
 
-def no_link(link: Path) -> None:
-    link.unlink()
-
-
 def dangling_link(link: Path) -> None:
     link.unlink()
     link.symlink_to("/nowhere/old_run")
@@ -135,7 +131,7 @@ def whole_copy(link: Path) -> None:
     shutil.copytree(target, link)
 
 
-@pytest.mark.parametrize("copied", [no_link, dangling_link, text_file, whole_copy])
+@pytest.mark.parametrize("copied", [Path.unlink, dangling_link, text_file, whole_copy])
 def test_copy_without_its_link_has_a_latest_run(tmp_path: Path, copied: Callable[[Path], None]) -> None:
     make_run(tmp_path, "a_newest", "2026-02-02T00:00:00.000+00:00")
     make_run(tmp_path, "z_oldest", "2026-02-01T00:00:00.000+00:00")

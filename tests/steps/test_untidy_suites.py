@@ -52,10 +52,6 @@ def play(folder: Path, cell: Cell) -> tuple[Any, TeamFolder]:
         return with_traceback(run(options, change)), team
 
 
-def without_parameters(test: str) -> str:
-    return re.sub(r"\[.*", "", test, flags=re.DOTALL)
-
-
 def differences(folder: Path, cell: Cell) -> list[str]:
     """Between what the run said and what was expected."""
     report, team = play(folder, cell)
@@ -63,7 +59,7 @@ def differences(folder: Path, cell: Cell) -> list[str]:
     found = {"exit": report.exit_code, "verdict": result["verdict"]}
     expected: Record = {"exit": cell.exit_code, "verdict": cell.verdict}
     for name, tests in cell.suite.told.get(cell.kind, {}).items():
-        found[name] = sorted({without_parameters(test) for test in result.get(name, ["no such field"])})
+        found[name] = sorted({test.partition("[")[0] for test in result.get(name, ["no such field"])})
         expected[name] = sorted(tests)
     patch = console("diff", folder=team.folder).stdout
     found["changed"] = sorted({*chain(*re.findall(r"^diff --git a/(\S+) b/(\S+)$", patch, re.MULTILINE))})

@@ -72,8 +72,8 @@ def awkward(kind: str, folder: Path, rng: random.Random) -> Awkward:
 
 
 def repository(top: Path, files: Files = FILES, *options: str) -> Awkward:
-    git(top, "init", "-q", "-b", "main", *options)
     write_files(top, files)
+    git(top, "init", "-q", "-b", "main", *options)
     return committed(top)
 
 
@@ -270,25 +270,17 @@ def _linked_worktree(top: Path, rng: random.Random) -> Awkward:
 
 
 def _alternates(top: Path, rng: random.Random) -> Awkward:
-    source = top.parent / "source"
-    source.mkdir()
-    repository(source)
+    repository(source := top.parent / "source")
     git(top.parent, "clone", "-q", "--shared", str(source), str(top))
     return Awkward(top, top)
 
 
 def _shallow(top: Path, rng: random.Random) -> Awkward:
-    source = top.parent / "source"
-    source.mkdir()
-    repository(source)
+    repository(source := top.parent / "source")
     git(source, "commit", "-q", "--allow-empty", "-m", "y")
     git(top.parent, "clone", "-q", "--depth=1", f"file://{source}", str(top))
     git(top, "checkout", "-q", "--detach")
     return Awkward(top, top)
-
-
-def _sha256(top: Path, rng: random.Random) -> Awkward:
-    return repository(top, FILES, "--object-format=sha256")
 
 
 def _modes(top: Path, rng: random.Random) -> Awkward:
@@ -343,7 +335,7 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Awkward]] = {
     "linked-worktree": _linked_worktree,
     "alternates": _alternates,
     "shallow": _shallow,
-    "sha256": _sha256,
+    "sha256": lambda top, _: repository(top, FILES, "--object-format=sha256"),
     "modes": _modes,
     "links-as-files": _links_as_files,
     "links-of-folders": _links_of_folders,

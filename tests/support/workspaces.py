@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.worktrees import Worktrees
 from tests.support.disks import PERSON
 
@@ -70,6 +71,11 @@ def files_of(folder: Path, without: Collection[str] = ()) -> dict[str, bytes]:
     paths = [path for path in folder.rglob("*") if path.is_file()]
     names = [path.relative_to(folder) for path in paths]
     return {name.as_posix(): (folder / name).read_bytes() for name in names if not {*without} & {*name.parts}}
+
+
+def files_of_git(root: Path) -> dict[str, bytes]:
+    """Those of the repository, without the folder of links that git gets instead of the repository's configuration."""
+    return files_of(root / ".git", without=(FOLDER,))
 
 
 def everything(*folders: Path) -> dict[str, str]:

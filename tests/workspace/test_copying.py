@@ -9,7 +9,6 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
-from codex_multi_role.workspace.git_settings import FOLDER
 from tests.support.processes import killed_until_it_is_done
 from tests.support.workspaces import (
     ARRANGEMENTS,
@@ -18,6 +17,7 @@ from tests.support.workspaces import (
     before_the_first_commit,
     contents,
     edit,
+    files_of_git,
     fill,
     git,
     nested_root,
@@ -85,12 +85,6 @@ def test_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
     assert worktrees.merge(KEY).status == "unchanged"
 
 
-def _files_of_git(root: Path) -> dict[Path, bytes]:
-    """Without the folder of links that git gets instead of the repository's configuration."""
-    files = (path for path in (root / ".git").rglob("*") if path.is_file())
-    return {path: path.read_bytes() for path in files if FOLDER not in path.parts}
-
-
 def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> None:
     root = nested_root(tmp_path)
     whole_repository(root)
@@ -99,16 +93,16 @@ def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> 
     (root / "staged.txt").write_text("staged\n")
     git(root, "add", "staged.txt")
     write_program(root / ".git" / "hooks" / "reference-transaction", f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
-    before = _files_of_git(root)
+    before = files_of_git(root)
     worktrees = open_run(root)
     copy = worktrees.create(KEY)
     edit(copy.workspace.root)
     worktrees.merge(KEY)
-    after = _files_of_git(root)
+    after = files_of_git(root)
     assert {path: after.get(path) for path in before} == before
-    assert {path.relative_to(root / ".git").parts[0] for path in after.keys() - before.keys()} == {"worktrees"}
+    assert {path.split("/")[0] for path in after.keys() - before.keys()} == {"worktrees"}
     worktrees.discard(KEY)
-    assert _files_of_git(root) == before
+    assert files_of_git(root) == before
     assert not (tmp_path / "hooked").exists()
 
 

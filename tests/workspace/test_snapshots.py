@@ -15,9 +15,8 @@ import pytest
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_command
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.snapshots import left_by_tests
-from tests.support.workspaces import commit_all, files_of, write_files, write_program
+from tests.support.workspaces import commit_all, files_of, files_of_git, write_files, write_program
 from tests.support.workspaces import git_output as _git
 
 pytestmark = pytest.mark.real
@@ -47,10 +46,6 @@ def _fill(root: Path) -> None:
     (root / "script.sh").chmod(0o644)
 
 
-def _alone(root: Path) -> None:
-    _fill(root)
-
-
 def _whole_repository(root: Path) -> None:
     _fill(root)
     commit_all(root)
@@ -58,10 +53,8 @@ def _whole_repository(root: Path) -> None:
 
 def _part_of_a_repository(root: Path) -> None:
     _fill(root)
-    (root.parent / "text.txt").write_text("one\ntwo\nthree\n")
-    _git(root.parent, "init", "-q")
-    _git(root.parent, "add", "work")
-    _git(root.parent, "commit", "-qm", "first")
+    write_files(root.parent, {"text.txt": "one\ntwo\nthree\n"})
+    commit_all(root.parent)
 
 
 def _with_line_end_attributes(root: Path) -> None:
@@ -77,7 +70,7 @@ def _with_filters(root: Path) -> None:
     _git(root, "config", "filter.shift.smudge", "tr a-z n-za-m")
 
 
-@pytest.mark.parametrize("arrange", [_alone, _whole_repository, _part_of_a_repository, _with_line_end_attributes])
+@pytest.mark.parametrize("arrange", [_fill, _whole_repository, _part_of_a_repository, _with_line_end_attributes])
 def test_git_apply_reverse_takes_a_patch_back(tmp_path: Path, arrange: Callable[[Path], None]) -> None:
     root = tmp_path / "top" / "work"
     arrange(root)
@@ -104,15 +97,9 @@ def test_private_repository_reverts_patch_despite_filters(tmp_path: Path) -> Non
 
 def test_users_repository_is_not_touched(tmp_path: Path) -> None:
     _whole_repository(tmp_path)
-    before = _files_of_git(tmp_path)
+    before = files_of_git(tmp_path)
     _snapshots(tmp_path).take(force=["text.txt"])
-    assert _files_of_git(tmp_path) == before
-
-
-def _files_of_git(root: Path) -> dict[Path, bytes]:
-    """All but the folder that stands for the repository when git is started."""
-    found = (path for path in (root / ".git").rglob("*") if path.is_file())
-    return {path: path.read_bytes() for path in found if FOLDER not in path.parts}
+    assert files_of_git(tmp_path) == before
 
 
 def test_patch_names_lines_and_counts_what_has_changed(tmp_path: Path) -> None:

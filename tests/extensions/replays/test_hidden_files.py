@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,10 +99,6 @@ def put(path: str) -> Callable[[Path], None]:
     return lambda root: write_files(root, {path: "another"})
 
 
-def make_repository(root: Path) -> None:
-    subprocess.run(["git", "init", "-q", "new"], cwd=root, check=True)
-
-
 CHANGES: list[tuple[Callable[[Path], object], bool]] = [
     (put("dist/old.txt"), True),
     (put("dist/sub/new.txt"), True),
@@ -114,7 +109,7 @@ CHANGES: list[tuple[Callable[[Path], object], bool]] = [
     (put(".venv/lib/python3/site-packages/new"), True),
     (put("node_modules/new/index.js"), True),
     (put("nested/f.txt"), True),
-    (make_repository, True),
+    (lambda root: git(root, "init", "-q", "new"), True),
     (put(".venv/lib/python3/site-packages/old/x.py"), False),
     (put("dist/__pycache__/x.pyc"), False),
     (put(".pytest_cache/x"), False),

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.catalog.flow_loading import list_flows
-from codex_multi_role.extensions.report.flow_picture import LINE, PathTaken, Picture, draw, paths_taken
+from codex_multi_role.extensions.report.flow_picture import LINE, PathTaken, draw, paths_taken
 from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.flow.routing import End
 from codex_multi_role.presentation.pieces import WorkPiece
@@ -108,12 +108,9 @@ def test_in_every_shipped_flow_all_has_its_place(name: str) -> None:
             assert 0 <= box.x <= box.x + box.width <= picture.width
             assert 0 <= box.y <= box.y + box.height <= picture.height
             assert all(box.y < words.y < box.y + box.height for words in box.words)
-        labels = sorted(way.label.y for way in picture.ways if way.label.text and right_of_steps(picture, way.label.x))
+        edge = picture.boxes[0].x + picture.boxes[0].width
+        labels = sorted(way.label.y for way in picture.ways if way.label.text and way.label.x > edge)
         assert all(after - before >= LINE - 4 for before, after in itertools.pairwise(labels))
-
-
-def right_of_steps(picture: Picture, x: float) -> bool:
-    return x > picture.boxes[0].x + picture.boxes[0].width
 
 
 @pytest.mark.extensions
