@@ -407,6 +407,10 @@ def system_error(error: BaseException) -> StorageError | None:
     return StorageError(f"{file}: {os.strerror(number)}" if file else message, SYSTEM_HINTS[number])
 
 
+INSTALL = "Install it: "
+"""How the hint begins for what an extra of this package brings."""
+
+
 def how_to_add(extra: str) -> str:
     """The command that installs what only a part of this package needs."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -30,7 +30,7 @@ from codex_multi_role.cli.roles import WATCH, repeatedly
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import flag
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.errors import INSTALL, DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.notes import notes_on
 from codex_multi_role.flow.references import unsent_roles, unused_roles
@@ -211,7 +211,15 @@ def validate_flows(
 
     def check(name: str) -> None:
         is_named, is_own = name in names, name in own
-        _validate(name, catalog, options, typical.get(name), warned, is_named=is_named, is_own=is_own, all=all)
+        try:
+            _validate(name, catalog, options, typical.get(name), warned, is_named=is_named, is_own=is_own, all=all)
+        except DefinitionError as error:
+            first, *_ = error.problems
+            if is_named or is_own or {each.hint.startswith(INSTALL) for each in error.problems} != {True}:
+                raise
+            if first.hint not in warned:
+                warned.add(first.hint)
+                say(f"note: {name} cannot run here: {first.problem or first}. {first.hint}")
 
     checks = [partial(check, name) for name in names or [entry.name for entry in find_flows(folder)]]
     ctx.exit(_worst_code([*checks, *([] if names else [partial(check_playbooks, folder)])]))

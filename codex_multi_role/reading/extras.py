@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from codex_multi_role.errors import DISTRIBUTION, UsageError, how_to_add
+from codex_multi_role.errors import DISTRIBUTION, INSTALL, UsageError, how_to_add
 
 
 def missing_extra(error: BaseException, who: str) -> UsageError | None:
@@ -20,7 +20,7 @@ def missing_extra(error: BaseException, who: str) -> UsageError | None:
     extra = _extra_with(module) if module else None
     if extra is None:
         return None
-    return UsageError(f"{who} needs {module}, which is not installed", f"Install it: {how_to_add(extra)}")
+    return UsageError(f"{who} needs {module}, which is not installed", f"{INSTALL}{how_to_add(extra)}")
 
 
 def _extra_with(module: str) -> str | None:

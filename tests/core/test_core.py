@@ -147,7 +147,9 @@ def see_a_team_work(limited: Run) -> None:
 
 
 def test_team_works_with_the_packages_of_the_core(limited: Run) -> None:
+    [(code, _, said)] = limited("flows validate")
     see_a_team_work(limited)
+    assert (code, said.count("document cannot run here: the check 'code_graph' needs networkx")) == (0, 1), said
 
 
 def test_first_command_of_readme_brings_what_shipped_flows_need(workspace: Path) -> None:
