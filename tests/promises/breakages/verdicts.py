@@ -38,7 +38,7 @@ def _not_put_back(name: str) -> ReplacedFunction:
     def put_back(
         put_back: Callable[..., RestoredFiles], run: object, state: object, patch: Path, *of: Any
     ) -> RestoredFiles:
-        return RestoredFiles() if patch.name == name and len(of) == 1 else put_back(run, state, patch, *of)
+        return RestoredFiles() if patch.name == name and not of[-1] else put_back(run, state, patch, *of)
 
     return replaced(_put_back, put_back)
 
