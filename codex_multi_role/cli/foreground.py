@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.run_additions import RemoteRun, report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
@@ -33,7 +32,7 @@ from codex_multi_role.presentation.outcome import (
 )
 from codex_multi_role.presentation.plain import PlainLines, question_lines
 from codex_multi_role.presentation.recorded import PAGES, read_record
-from codex_multi_role.presentation.result import result_lines, result_of
+from codex_multi_role.presentation.result import CHANGED_FILES, result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, verdict, verdict_before
 from codex_multi_role.run_folder import Questions, Record, RunFolder, event_of
 from codex_multi_role.run_folder.events import ReviewAsked
@@ -155,7 +154,7 @@ def summary(report: RunReport, course: Course) -> Iterator[str]:
         yield ""
         yield from result_lines(result, folder.command("show", "--result"))
         yield ""
-    if files := _files(course, record, are_listed=result is not None and result.title == CHANGED_FILES.title):
+    if files := _files(course, record, are_listed=result is not None and result.title == CHANGED_FILES):
         yield f"  files    {files}"
     if (tests := course.latest_tests) is not None:
         yield f"  tests    {verdict(tests.told)}"

@@ -26,6 +26,10 @@ TERMINAL_COLUMNS = 100
 READ_CHARACTERS = 100_000
 
 
+CHANGED_FILES = "Changed files"
+"""The title of the result that lists them, that of a flow without one of its own."""
+
+
 @dataclass(frozen=True)
 class ShownResult:
     """``figures``: name and value. ``file``: absolute path or empty. ``is_whole``: whether ``text`` is complete.
@@ -54,7 +58,7 @@ class ShownResult:
 def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | None:
     """Return the result in ``record``, the run's ``run.json``, without secrets; None if it has none."""
     left = folder.redact.within(list(record.get("left_by_tests") or []))
-    result = record.get("result") or ({"title": "Changed files"} if left else None)
+    result = record.get("result") or ({"title": CHANGED_FILES} if left else None)
     if not isinstance(result, Mapping):
         return None
     result = folder.redact.within(dict(result))
