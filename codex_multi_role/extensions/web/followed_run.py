@@ -135,7 +135,7 @@ class FollowedRun:
         self._flows_of = ""
         self._drawn: dict[str, str] = {}
         self._drawn_at = 0.0
-        self._course_lock = threading.Lock()
+        self._course_lock = threading.Lock()  # waits: for one look or one panel, ended by it
         self.snapshot = Snapshot()
 
     def look(self) -> bool:
