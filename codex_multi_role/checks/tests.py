@@ -33,7 +33,7 @@ Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
 class ComparedTests(CountedTests):
-    """What became of the tests since before the first turn: `PytestResult`."""
+    """How the tests compare with those before the first turn: `PytestResult`."""
 
     new_failures: int = 0
     new_failures_tests: list[str] = Field(default_factory=list)

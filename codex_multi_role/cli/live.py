@@ -171,7 +171,7 @@ class Drawing:
         self._told = text
 
     def below(self) -> list[Text]:
-        """What was told, and the keys, while they are read."""
+        """The latest messages and, while keys are read, the list of keys."""
         line = self._keys.line if self._keys is not None else ""
         lines = self._told.splitlines()
         told = [Text(each, f"link {each}" if each.startswith("file://") else "", overflow="fold") for each in lines]

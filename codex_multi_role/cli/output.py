@@ -108,7 +108,7 @@ def _line(text: str, stream: TextIO | None) -> str:
 def _fitted(line: str) -> str:
     """The line for a terminal: broken at blanks; a path or an address alone or after a label is a link.
 
-    Without room beside its label, it stands below it, whole, and so does a command.
+    If it does not fit beside its label, it is printed unbroken on the next line, as a command is.
     """
     label, _, what = line.rpartition("  ")
     is_path = "/" in what and os.path.exists(what)  # noqa: PTH110 - `Path.exists` raises for a name that is too long

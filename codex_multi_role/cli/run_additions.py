@@ -203,7 +203,7 @@ def give_answer(found: RunFolder | RemoteRun, key: str | None, answer: Answer) -
 
 
 def request_pause(found: RunFolder | RemoteRun) -> str:
-    """Request that the run parks; returns what becomes of it, in words. Raises `UsageError`, `StorageError`."""
+    """Request that the run parks; returns a message with the result. Raises `UsageError`, `StorageError`."""
     if pause_run(found) if isinstance(found, RunFolder) else found.pause():
         return f"{found.run_id}: it parks once the turns at work have ended."
     record = (found if isinstance(found, RunFolder) else found.folder()).record()

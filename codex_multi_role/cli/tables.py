@@ -63,7 +63,7 @@ def columns_of(text: str) -> int:
 
 
 def wrapped(line: str, width: int) -> list[str]:
-    """The line, broken at blanks outside of backquotes where it is wider; what follows stands below its text."""
+    """The line, broken at blanks outside backquotes if it is too wide; further lines are indented to its text."""
     indent = re.match(r"\s*(?:\S+\s{2,})?", line)
     start = indent.end() if indent is not None and indent.end() <= width // 2 else 0
     lines = [line[:start]]

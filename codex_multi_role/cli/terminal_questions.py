@@ -217,7 +217,7 @@ class TerminalAsker:
         return None
 
     def _discard_typeahead(self) -> None:
-        """Keys pressed before the question are no answer, and half a line after it is no command of the shell."""
+        """Keys pressed before the question do not answer it, and a rest of a line does not reach the shell."""
         with suppress(termios.error):
             if is_in_foreground(self._descriptor):
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)

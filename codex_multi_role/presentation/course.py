@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, Self
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import Incident, added_in_words, incident_in_words
+from codex_multi_role.presentation.outcome import BUSY, WARN, Incident, added_in_words, incident_in_words, tone_of
 from codex_multi_role.presentation.pieces import (
     AT_WORK,
     ENDED_TASKS,
@@ -163,6 +163,18 @@ class Course:
     def incidents(self) -> list[Note]:
         """The warnings, and what happened to roles."""
         return [note for note in self.notes if not note.who]
+
+    def asks_in(self, piece: WorkPiece) -> bool:
+        """Whether a person is asked something now in the piece, or below it."""
+        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
+        below = (f"{piece.key}.", f"{piece.key}/")
+        return any(key in own or key.startswith(below) for key in self.questions)
+
+    def tone_of(self, piece: WorkPiece, *, alive: bool = True) -> str:
+        """How the piece is doing. ``alive``: whether a process works on the run."""
+        if piece.state != IN_PROGRESS:
+            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
+        return BUSY if alive and self.ended is None and not self.asks_in(piece) else WARN
 
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""

@@ -144,17 +144,7 @@ class Tree:
         over = f" {sum(bool(task.ended) for task in tasks)}/{len(tasks)}" if tasks else ""
         label = f"{one_line(piece.label, 80)}{over}{f' x{visit}' if visit > 1 else ''}"
         words = ", ".join(filter(None, (self._doing(piece, open_below), self._figures(piece))))
-        yield Row(depth, f"{label}: {words}" if words else label, self._tone(piece), piece.state, piece.began)
-
-    def _tone(self, piece: WorkPiece) -> str:
-        if piece.state != IN_PROGRESS:
-            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
-        return WARN if self._asked(piece) or self._course.ended is not None else BUSY
-
-    def _asked(self, piece: WorkPiece) -> bool:
-        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
-        below = (f"{piece.key}.", f"{piece.key}/")
-        return any(key in own or key.startswith(below) for key in self._course.questions)
+        yield Row(depth, f"{label}: {words}" if words else label, self._course.tone_of(piece), piece.state, piece.began)
 
     def _doing(self, piece: WorkPiece, open_below: bool) -> str:
         """What it does now, or what there is to say of its end."""
@@ -163,7 +153,7 @@ class Tree:
             return one_line(piece.bad or f"{ended}{piece.reason}" or piece.said, 200)
         if self._course.ended is not None:
             return "stopped"
-        if self._asked(piece):
+        if self._course.asks_in(piece):
             return WAITING
         if open_below:
             return ""

@@ -272,7 +272,7 @@ class TestsStarted(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedFigures:
-    """What became of the tests since before the first turn, as in the result of the check ``tests``."""
+    """How the tests compare with those before the first turn, as in the result of the check ``tests``."""
 
     new_failures: int = 0
     still_failing: int = 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.catalog.flow_spec import CHANGED_FILES as OF_FLOWS
 from codex_multi_role.cli.foreground import open_view, summary
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import next_command
@@ -49,7 +50,7 @@ def test_end_has_the_files_with_their_lines_and_the_tests_before(tmp_path: Path)
     make_run(tmp_path / "again", RUN, files=[])  # what was written is as it was before
     same = list(summary(replace(ended, folder=tmp_path / "again" / RUN), Course.of(whole_run())))
     assert [line for line in same if line.startswith("  files")] == ["  files    1 skipped"]
-    make_run(tmp_path / "listed", RUN, files=files, result={"title": "Changed files", "text": "part0.py"})
+    make_run(tmp_path / "listed", RUN, files=files, result={"title": OF_FLOWS.title, "text": "part0.py"})
     listed = list(summary(replace(ended, folder=tmp_path / "listed" / RUN), Course.of(whole_run())))
     assert listed[2:7] == ["", "Changed files", "  part0.py", "", "  files    1 skipped"]
 

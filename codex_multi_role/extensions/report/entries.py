@@ -83,20 +83,20 @@ class Entries:
         self._alive = alive
         self._reader = Reader(folder.path, folder.redact, cut_at)
         self.questions = Questions(folder.path).asked()
-        self.begun = in_order(folder, course, self.questions)
+        self.parts = in_order(folder, course, self.questions)
 
     def __len__(self) -> int:
-        return len(self.begun)
+        return len(self.parts)
 
     def __iter__(self) -> Iterator[ReportEntry]:
-        return map(self._entry, self.begun)
+        return map(self._entry, self.parts)
 
     def find(self, entry: str) -> ReportEntry | None:
         """The entry with this id."""
-        return next((self._entry(begun) for begun in self.begun if begun.id == entry), None)
+        return next((self._entry(part) for part in self.parts if part.id == entry), None)
 
-    def _entry(self, begun: TimedPart) -> ReportEntry:
-        match begun.what:
+    def _entry(self, part: TimedPart) -> ReportEntry:
+        match part.what:
             case ReportedTurn() as turn:
                 return self._turn(turn)
             case Question() as question:
@@ -104,7 +104,7 @@ class Entries:
             case TestRun() as tests:
                 return self._tests(tests)
             case Path() as folder:
-                return self._check(folder, begun)
+                return self._check(folder, part)
             case Note() as note:
                 return _added(note)
 
@@ -160,15 +160,15 @@ class Entries:
             parts=list(parts),
         )
 
-    def _check(self, folder: Path, begun: TimedPart) -> ReportEntry:
+    def _check(self, folder: Path, part: TimedPart) -> ReportEntry:
         result = _object(self._reader.value(folder / "result.json", LONGEST_RESULT))
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
         return ReportEntry(
             kind="check",
-            id=begun.id,
-            at=begun.at,
-            who=begun.id.replace("-", " ", 1),
+            id=part.id,
+            at=part.at,
+            who=part.id.replace("-", " ", 1),
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),

@@ -111,7 +111,7 @@ def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str
 
 
 def _when(at: object) -> str:
-    """Empty for what is no time."""
+    """Empty for a text that is not a time."""
     with suppress(ValueError, OverflowError):
         return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
     return ""

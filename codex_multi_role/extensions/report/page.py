@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import partial
 from pathlib import Path
 
 from jinja2.environment import TemplateStream
@@ -14,7 +15,7 @@ from codex_multi_role.extensions.report.heading import heading
 from codex_multi_role.extensions.report.page_parts import load_parts, page_parts
 from codex_multi_role.extensions.report.parts import cut_length
 from codex_multi_role.extensions.report.rendering import asset, template
-from codex_multi_role.extensions.report.run_tree import run_tree, tones
+from codex_multi_role.extensions.report.run_tree import run_tree
 from codex_multi_role.extensions.report.timeline import timeline
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.presentation.course import Course
@@ -57,7 +58,7 @@ def _page(folder: RunFolder) -> TemplateStream:
     run = heading(folder, course)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, course, cut_at, alive=run.alive)
-    tone = tones(course, alive=run.alive)
+    tone = partial(course.tone_of, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states, record = folder.redact.within(course.states_as_json()), read_record(folder)

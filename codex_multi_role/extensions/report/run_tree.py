@@ -11,29 +11,12 @@ from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, t
 from codex_multi_role.presentation.pieces import Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import duration, judged, one_line, seconds_between, verdict
 from codex_multi_role.run_folder import Question
-from codex_multi_role.run_folder.states import IN_PROGRESS
 
 OPEN_BELOW = 60
 """Number of entries up to which all branches are open at first; otherwise, those that have ended well are closed."""
 
 ToneOf = Callable[[WorkPiece], str]
-
-
-def tones(course: Course, *, alive: bool) -> ToneOf:
-    """How the pieces of a run are doing: an open one is at work, unless it waits for a person.
-
-    ``alive``: whether a process works on the run.
-    """
-
-    def tone(piece: WorkPiece) -> str:
-        if piece.state != IN_PROGRESS:
-            return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
-        own = {piece.key, *(f"{turn.role}.turn_{turn.number:03d}" for turn in piece.turns)}
-        below = (f"{piece.key}.", f"{piece.key}/")
-        asks = any(key in own or key.startswith(below) for key in course.questions)
-        return BUSY if alive and not asks and course.ended is None else WARN
-
-    return tone
+"""How a piece of the run is doing: `Course.tone_of`."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +44,8 @@ class Branch:
 def run_tree(course: Course, entries: Entries, tone: ToneOf) -> list[Branch | Leaf]:
     """Everything that began, below the piece of work that it belongs to."""
     below: dict[str, list[TimedPart]] = {}
-    for begun in entries.begun:
-        below.setdefault(begun.piece, []).append(begun)
+    for part in entries.parts:
+        below.setdefault(part.piece, []).append(part)
     return _Growing(course, below, tone, is_small=len(entries) <= OPEN_BELOW).parts(course.run)
 
 
@@ -73,9 +56,8 @@ class _Growing:
         self._course, self._below, self._tone, self._is_small = course, below, tone, is_small
 
     def parts(self, piece: WorkPiece) -> list[Branch | Leaf]:
-        begun = [*self._below.get(piece.key, ())]
         found: list[tuple[str, Branch | Leaf]] = [(part.began or "~", self._branch(part)) for part in piece.parts]
-        found += [(each.at, leaf) for each in begun for leaf in self._leaves(each)]
+        found += [(each.at, leaf) for each in self._below.get(piece.key, ()) for leaf in self._leaves(each)]
         return [part for _, part in sorted(found, key=lambda each: each[0])]
 
     def _branch(self, piece: WorkPiece) -> Branch:
@@ -86,23 +68,23 @@ class _Growing:
         is_open = self._is_small or tone not in (GOOD, IDLE)
         return Branch(piece.key, one_line(label, 80), tone, about, is_open, self.parts(piece))
 
-    def _leaves(self, begun: TimedPart) -> Iterator[Leaf]:
-        match begun.what:
+    def _leaves(self, part: TimedPart) -> Iterator[Leaf]:
+        match part.what:
             case ReportedTurn() as turn:
                 tone = tone_of(turn.status, BAD) if turn.ended else BUSY if self._is_at_work(turn) else WARN
-                yield Leaf(begun.id, f"{turn.role} {turn.number}", tone, one_line(turn.summary, 80))
-                yield from (self._tests(begun.id, tests) for tests in turn.tests)
+                yield Leaf(part.id, f"{turn.role} {turn.number}", tone, one_line(turn.summary, 80))
+                yield from (self._tests(part.id, tests) for tests in turn.tests)
             case TestRun() as tests:
-                yield self._tests(begun.id, tests)
+                yield self._tests(part.id, tests)
             case Question() as question:
                 answer = question.answer
                 tone = WARN if answer is None else GOOD if answer.approved else BAD
-                yield Leaf(begun.id, "question", tone, one_line(question.question, 80))
+                yield Leaf(part.id, "question", tone, one_line(question.question, 80))
             case Note() as note:
-                yield Leaf(begun.id, note.who, IDLE, one_line(note.words, 80))
+                yield Leaf(part.id, note.who, IDLE, one_line(note.words, 80))
             case _:
-                piece = self._course.pieces.get(begun.piece)
-                yield Leaf(begun.id, "check", IDLE if piece is None else self._tone(piece))
+                piece = self._course.pieces.get(part.piece)
+                yield Leaf(part.id, "check", IDLE if piece is None else self._tone(piece))
 
     def _is_at_work(self, turn: ReportedTurn) -> bool:
         piece = self._course.pieces.get(turn.piece, self._course.run)

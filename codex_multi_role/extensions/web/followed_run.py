@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
@@ -17,7 +18,7 @@ from codex_multi_role.extensions.report.flows import KnownFlows
 from codex_multi_role.extensions.report.heading import facts_of, figures_of
 from codex_multi_role.extensions.report.parts import LONGEST
 from codex_multi_role.extensions.report.rendering import template
-from codex_multi_role.extensions.report.run_tree import run_tree, tones
+from codex_multi_role.extensions.report.run_tree import run_tree
 from codex_multi_role.extensions.report.timeline import timeline
 from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
@@ -233,7 +234,7 @@ class FollowedRun:
             return self._drawn
         if self._flows_of != course.started.at or self._flows.problem:
             self._flows_of, self._flows = course.started.at, KnownFlows.of_run(self._folder, facts.record, course)
-        tone = tones(course, alive=facts.alive)
+        tone = partial(course.tone_of, alive=facts.alive)
         entries = Entries(self._folder, course, LONGEST, alive=facts.alive)
         values = {
             "flows": self._flows.drawn(course, tone),

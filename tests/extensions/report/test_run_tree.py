@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.extensions.report.entries import Entries
-from codex_multi_role.extensions.report.run_tree import Branch, Leaf, run_tree, tones
+from codex_multi_role.extensions.report.run_tree import Branch, Leaf, run_tree
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
@@ -37,7 +38,7 @@ def tree(tmp_path: Path, events: list[RunEvent], *, alive: bool = True) -> list[
     folder = RunFolder.create(tmp_path / "runs", "first")
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", events[-1].at, None, None))
     course = Course.of(events)
-    return run_tree(course, Entries(folder, course, 1000, alive=alive), tones(course, alive=alive))
+    return run_tree(course, Entries(folder, course, 1000, alive=alive), partial(course.tone_of, alive=alive))
 
 
 def lines(parts: list[Branch | Leaf], depth: int = 0) -> list[tuple[int, str, str, str]]:

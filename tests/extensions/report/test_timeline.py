@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.extensions.report.run_tree import tones
 from codex_multi_role.extensions.report.timeline import MOST_LANES, NARROWEST, Scale, Timeline, timeline
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, RunEvent
@@ -20,7 +20,7 @@ from tests.support.recorded_runs import started, whole_run
 
 
 def drawing(course: Course, questions: Sequence[Question], *, alive: bool = False) -> Timeline | None:
-    return timeline(course, questions, tones(course, alive=alive))
+    return timeline(course, questions, partial(course.tone_of, alive=alive))
 
 
 BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)

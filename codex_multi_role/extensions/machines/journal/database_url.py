@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from codex_multi_role.errors import UsageError, how_to_add
+from codex_multi_role.errors import INSTALL, UsageError, how_to_add
 
 FLAG = "--database-url"
 POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -34,7 +34,7 @@ def check_database_url(url: str) -> None:
     Also if the packages for databases are missing: otherwise a run would learn that only when it has started.
     """
     if find_spec("dbos") is None:
-        raise UsageError("a database needs dbos, which is not installed", f"Install it: {how_to_add('machines')}")
+        raise UsageError("a database needs dbos, which is not installed", f"{INSTALL}{how_to_add('machines')}")
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises for one that is not a number

@@ -9,7 +9,7 @@ from typing import Any
 import fsspec
 from fsspec.core import url_to_fs
 
-from codex_multi_role.errors import UsageError, how_to_add
+from codex_multi_role.errors import INSTALL, UsageError, how_to_add
 
 REQUEST_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
@@ -70,7 +70,7 @@ def _open(address: str, protocol: str) -> tuple[Any, str]:
     except ImportError as error:
         name = EXTRAS.get(protocol)
         how = how_to_add(name) if name else str(error)
-        raise UsageError(f"the store {address} needs a package that is not installed", f"Install it: {how}") from error
+        raise UsageError(f"the store {address} needs a package that is not installed", f"{INSTALL}{how}") from error
     return files, prefix.rstrip("/")
 
 
