@@ -33,7 +33,7 @@ MOST_FRAMES, MOST_FILES = 33, 17
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
     *("sqlite3", "asyncio", "jsonschema", "markdown_it", "importlib.metadata"),
-    *("codex_multi_role.engine", "codex_multi_role.extensions.report.page", "codex_multi_role.api.python_team"),
+    *("codex_multi_role.engine", "codex_multi_role.extensions.pages.report.page", "codex_multi_role.api.python_team"),
     *("codex_multi_role.steps.turn", "codex_multi_role.replies", "codex_multi_role.checks.tests"),
 }
 """Slow to import, and needed only once the processes start, if at all."""

@@ -6,8 +6,8 @@ import json
 import re
 
 from codex_multi_role.catalog import FlowSpec, list_flows
-from codex_multi_role.extensions.report.flow_picture import PathTaken, draw
-from codex_multi_role.extensions.report.rendering import template
+from codex_multi_role.extensions.pages.report.flow_picture import PathTaken, draw
+from codex_multi_role.extensions.pages.report.rendering import template
 from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.reading.shipped import packaged_roles
 from tests.docs.markdown import code, page, prose, table

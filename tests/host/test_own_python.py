@@ -93,7 +93,7 @@ def _start_batch(folder: Path, _: MakeContext) -> None:
 
 
 def _start_web(folder: Path, _: MakeContext) -> None:
-    from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
+    from codex_multi_role.extensions.pages.serve.starting import NewRun, RunNotStarted, RunStarter
 
     starter, before = RunStarter(folder / "runs", None, lambda: True), psutil.Process().children()
     with pytest.raises(RunNotStarted):

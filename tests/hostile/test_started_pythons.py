@@ -156,7 +156,7 @@ def test_order_of_any_text_arrives_without_waiting(order: str, tmp_path: Path) -
 @pytest.mark.extensions
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 200_000], ids=["nul", "surrogate", "long"])
 def test_value_that_no_process_can_get_is_wrong_usage(value: str, tmp_path: Path) -> None:
-    from codex_multi_role.extensions.web.starting import NewRun, RunStarter
+    from codex_multi_role.extensions.pages.serve.starting import NewRun, RunStarter
 
     starter = RunStarter(tmp_path / "runs", None, lambda: True)
     with pytest.raises(UsageError, match="the values cannot be passed to a process: "):

@@ -30,7 +30,7 @@ from typing import Any
 
 TOP = Path(__file__).parents[2]
 ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "presentation")
-OF_EXTENSIONS = ("extensions.results", "extensions.web")
+OF_EXTENSIONS = ("extensions.results", "extensions.pages.serve")
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001

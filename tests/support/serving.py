@@ -24,9 +24,9 @@ import yaml
 from starlette.testclient import TestClient
 
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
-from codex_multi_role.extensions.web import server
-from codex_multi_role.extensions.web.access import Access
-from codex_multi_role.extensions.web.application import create_application
+from codex_multi_role.extensions.pages.serve import server
+from codex_multi_role.extensions.pages.serve.access import Access
+from codex_multi_role.extensions.pages.serve.application import create_application
 from tests.support.console import environment
 from tests.support.preloaded import started
 from tests.support.reviews import ROUTES

@@ -11,9 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.extensions.report.entries import turn_id
-from codex_multi_role.extensions.report.page_parts import ReportPart
-from codex_multi_role.extensions.report.rendering import template
+from codex_multi_role.extensions.pages.report.entries import turn_id
+from codex_multi_role.extensions.pages.report.page_parts import ReportPart
+from codex_multi_role.extensions.pages.report.rendering import template
 from codex_multi_role.extensions.results.lines import LineHistory, LineOrigin, line_history
 from codex_multi_role.extensions.results.run_history import history_of
 from codex_multi_role.run_folder import RunFolder

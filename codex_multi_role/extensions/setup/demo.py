@@ -12,7 +12,7 @@ import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.foreground import on_terminal, open_view, summary
 from codex_multi_role.cli.options import PLAIN, command
 from codex_multi_role.cli.output import say
-from codex_multi_role.extensions.report.command import open_page
+from codex_multi_role.extensions.pages.report.command import open_page
 from codex_multi_role.playbook import load_playbook
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.reading.shipped import packaged_roles

@@ -1,0 +1,136 @@
+"""The head of the report: what the run was for, how it ended, what it cost, what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.errors import RunStatus
+from codex_multi_role.extensions.pages.report.rendering import price
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
+from codex_multi_role.presentation.pieces import RoleNow
+from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
+from codex_multi_role.presentation.wording import (
+    compact,
+    costs_by_step,
+    duration,
+    failed_tests,
+    moment,
+    one_line,
+    plural,
+    verdict,
+    verdict_before,
+)
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.cost import Cost
+
+FILES_NAMED = 40
+GOAL_LENGTH = 10_000
+
+
+@dataclass(frozen=True)
+class Heading:
+    """``facts``: name and value. ``figures``: value, in words, and name."""
+
+    run_id: str
+    goal: str
+    status: str
+    tone: str
+    outcome: str
+    reason: str
+    hint: str
+    meaning: str
+    next: str
+    facts: list[tuple[str, str]]
+    figures: list[tuple[str, str]]
+    roles: list[RoleNow]
+    files: list[str]
+    more_files: int
+
+    @property
+    def alive(self) -> bool:
+        return self.status == RunStatus.RUNNING
+
+
+def heading(folder: RunFolder, course: Course) -> Heading:
+    """Build the heading from ``run.json``, or from the events if it cannot be read."""
+    record = folder.redact.within(read_record(folder))
+    status = status_now(folder, record)
+    exit_code = record.get("exit_code")
+    files = folder.redact.within(changed_files(folder, record, course.turns))
+    return Heading(
+        run_id=folder.run_id,
+        goal=str(record.get("goal") or course.started.goal)[:GOAL_LENGTH],
+        status=status,
+        tone=run_status(status).tone,
+        outcome=ending_in_words(status, str(record.get("outcome") or "")),
+        reason=one_line(record.get("reason", ""), 2000),
+        hint=one_line(record.get("hint") or "", 2000),
+        meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
+        next=next_from_record(folder, record, status),
+        facts=facts_of(record, course),
+        figures=list(figures_of(totals_now(folder, record), len(files), course)),
+        roles=list(course.roles.values()),
+        files=[one_line(name) for name in files[:FILES_NAMED]],
+        more_files=max(0, len(files) - FILES_NAMED),
+    )
+
+
+def facts_of(record: Mapping[str, Any], course: Course) -> list[tuple[str, str]]:
+    """What is known about the run, by name."""
+    return [(name, value) for name, value in _facts(record, course) if value]
+
+
+def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str]]:
+    flow = record.get("flow") or course.started.flow
+    cycles = course.started.cycles
+    yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
+    inputs = record.get("inputs")
+    if isinstance(inputs, Mapping):
+        yield "inputs", ", ".join(f"{one_line(name)}={one_line(value, 120)}" for name, value in inputs.items())
+    if playbook := record.get("playbook"):
+        yield "model", f"none (answers from the playbook {one_line(playbook)})"
+    if forked := course.forked:
+        yield "fork", one_line(forked, 1000)
+    elif isinstance(origin := record.get("forked_from"), Mapping):
+        yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
+    yield "started", _when(record.get("started_at") or course.began)
+    if isinstance(resumed := record.get("resumed_at"), list):
+        yield "resumed", ", ".join(map(_when, resumed[-5:]))
+    yield "ended", _when(record.get("ended_at"))
+    yield "cost by step", costs_by_step(course.step_costs)
+    if tests := course.latest_tests:
+        yield "failed tests", failed_tests(tests.told)
+    yield "workspace", one_line(record.get("workspace", ""), 500)
+    versions = record.get("versions")
+    if isinstance(versions, Mapping):
+        yield "versions", ", ".join(f"{name.replace('_', '-')} {version}" for name, version in versions.items())
+
+
+def _when(at: object) -> str:
+    """Empty for a text that is not a time."""
+    with suppress(ValueError, OverflowError):
+        return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
+    return ""
+
+
+def figures_of(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:
+    """What the run used and did: value, in words, and name. ``totals`` as in ``run.json``."""
+    yield f"{totals.get('turns', 0):,.0f}", "turns"
+    yield f"{totals.get('repairs', 0):,.0f}", "repairs"
+    yield compact(totals.get("input_tokens", 0)), "tokens in"
+    yield compact(totals.get("output_tokens", 0)), "tokens out"
+    if cost := price(Cost.of_totals(totals)):
+        yield cost, "cost"
+    if totals.get("seconds"):
+        yield duration(totals["seconds"]), "worked"
+    yield f"{files:,}", "files changed"
+    if course.baseline is not None:
+        yield verdict_before(vars(course.baseline)), "tests before"
+    if (tests := course.latest_tests) is not None:
+        yield verdict(tests.told), f"tests {tests.number:03d}"
+    if warnings := len(course.incidents) + course.notes_left_out:
+        yield f"{warnings:,}", "warnings"

@@ -1,0 +1,177 @@
+"""A decision as a page shows it: what the question is about, the diff, and the form as it was sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from codex_multi_role.cli.flow_explanation import worst_case_words
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.extensions.pages.serve.diff_view import DiffFile, DiffLine, diff_files
+from codex_multi_role.extensions.pages.serve.forms import Form
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
+from codex_multi_role.presentation.deciding import Situation, situation_of
+from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, is_list_of_texts, problem_of
+from codex_multi_role.run_options import RunOptions
+
+OF_VALUES, OF_LINES, ADD, CHOSEN = "value.", "on.", "add", "chosen"
+"""Form fields: beginnings of the names for values and for comments on lines; the button for another comment, and its
+value if the fields below `CHOSEN` name the line."""
+_PLACE = re.compile(rf"({BEFORE}|{AFTER}):([1-9][0-9]{{0,8}}):(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class AnswerField:
+    """``kind``: ``choice``, ``lines``, ``json`` or ``text``; ``about``: its schema in words."""
+
+    name: str
+    kind: str
+    value: str
+    about: str
+    choices: list[str] = field(default_factory=list)
+    required: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class ShownDecision:
+    """``at_most``: the worst case of the whole run; ``others``: what else the run asks."""
+
+    question: Question
+    situation: Situation
+    files: list[DiffFile]
+    at_most: str
+    fields: list[AnswerField]
+    sent: Form
+    others: list[Question]
+
+    @property
+    def comment(self) -> str:
+        return self.sent.get("comment", "")
+
+    @cached_property
+    def boxes(self) -> dict[str, dict[str, Any]]:
+        """The comments on lines, and the places for one, by the name of the form field."""
+        return dict(_comments(self.sent))
+
+    @cached_property
+    def elsewhere(self) -> dict[str, dict[str, Any]]:
+        """Those on lines that the page does not show."""
+        lines = ((file.path, line) for file in self.files for _, hunk in file.hunks for line in hunk)
+        shown = {f"{OF_LINES}{field_name(path, line)}" for path, line in lines}
+        return {name: each for name, each in self.boxes.items() if name not in shown}
+
+    @property
+    def added(self) -> int:
+        return sum(each.change.added or 0 for each in self.files)
+
+    @property
+    def removed(self) -> int:
+        return sum(each.change.removed or 0 for each in self.files)
+
+
+def field_name(path: str, line: DiffLine) -> str:
+    side, number = line.place
+    return f"{side}:{number}:{path}"
+
+
+def decision_of(folder: RunFolder, question: Question, pending: list[Question], sent: Form) -> ShownDecision:
+    """Read what the decision needs; ``sent``: the form as it was sent before. Raises `StorageError`."""
+    situation = situation_of(folder, question.key)
+    changes = situation.changes
+    return ShownDecision(
+        question=question,
+        situation=situation,
+        files=diff_files(changes, folder.redact, situation.writers) if changes is not None else [],
+        at_most=_at_most(folder, folder.record()),
+        fields=[_field(question, name, sent) for name in question.fields],
+        sent=sent,
+        others=[each for each in pending if each.key != question.key],
+    )
+
+
+def values_of(question: Question, sent: Form) -> dict[str, Any]:
+    """The option, the fields and the comments on lines that a form has; what is empty is left out."""
+    given = {name: text for name, text in sent.items() if name.startswith(OF_VALUES) and text}
+    values: dict[str, Any] = {name.removeprefix(OF_VALUES): text for name, text in given.items()}
+    for name, schema in question.fields.items():
+        if name in values and _kind(schema) == "lines":
+            values[name] = _items(values[name])
+    comments = [each for _, each in _comments(sent) if each["text"]]
+    return {**values, **({COMMENTS: comments} if comments else {})}
+
+
+def with_box(sent: Form) -> Form:
+    """The form with place for a comment on the line that its button ``add`` names, or the fields beside it.
+
+    Raises `UsageError` if they name no line.
+    """
+    name = sent.get(ADD, "")
+    if name == CHOSEN:
+        name = ":".join(sent.get(f"{CHOSEN}.{part}", "").strip() for part in ("side", "line", "path"))
+    if not _PLACE.fullmatch(name):
+        raise UsageError("A comment needs a line", "Choose a file, and give the number of one of its lines.")
+    return {f"{OF_LINES}{name}": "", **sent}
+
+
+def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What was written on lines, by the name of its form field."""
+    for name, text in sent.items():
+        found = _PLACE.fullmatch(name.removeprefix(OF_LINES)) if name.startswith(OF_LINES) else None
+        if found is not None:
+            yield name, {"path": found[3], "line": int(found[2]), "side": found[1], "text": text.strip()}
+
+
+def _at_most(folder: RunFolder, record: Mapping[str, Any]) -> str:
+    """The worst case of the whole run, by the definitions that it kept; empty if they cannot be read."""
+    try:
+        options = RunOptions.from_record(dict(record["options"]))
+        source = folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))
+        flows, catalog = load_flow_and_called(str(record["flow"]), load_catalog(source))
+        return worst_case_words(flows, str(record["flow"]), catalog, options)
+    except (CodexMultiRoleError, OSError, LookupError, TypeError, ValueError):
+        return ""
+
+
+def _field(question: Question, name: str, sent: Form) -> AnswerField:
+    schema = question.fields[name]
+    kind = _kind(schema)
+    was_sent = f"{OF_VALUES}{name}" in sent and ADD not in sent
+    value = sent.get(f"{OF_VALUES}{name}", _typed(schema["default"], kind) if "default" in schema else "")
+    text = json.dumps(_items(value)) if kind == "lines" else value
+    about = " · ".join(filter(None, (str(schema.get("description") or ""), in_words(schema))))
+    problem = problem_of(question, name, text).partition(f"{name}")[2].lstrip(": ") if was_sent else ""
+    return AnswerField(
+        name=name,
+        kind=kind,
+        value=value,
+        about=f"{about}, one per line" if kind == "lines" else about,
+        choices=[_typed(each, "json") for each in schema.get("enum", [True, False])] if kind == "choice" else [],
+        required="default" not in schema,
+        problem=problem,
+    )
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema or schema.get("type") == "boolean":
+        return "choice"
+    if is_list_of_texts(schema):
+        return "lines"
+    return "json" if schema.get("type") in ("array", "object") else "text"
+
+
+def _items(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _typed(value: object, kind: str) -> str:
+    if isinstance(value, str):
+        return value
+    if kind == "lines" and isinstance(value, list):
+        return "\n".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, list | dict) else None)

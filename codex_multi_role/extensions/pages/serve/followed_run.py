@@ -1,0 +1,254 @@
+"""One run as its page shows it, updated as its ``events.jsonl`` grows."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from codex_multi_role.errors import RunNotFound
+from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
+from codex_multi_role.extensions.pages.report.entries import Entries, ReportEntry, turn_id
+from codex_multi_role.extensions.pages.report.flows import KnownFlows
+from codex_multi_role.extensions.pages.report.heading import facts_of, figures_of
+from codex_multi_role.extensions.pages.report.parts import LONGEST
+from codex_multi_role.extensions.pages.report.rendering import template
+from codex_multi_role.extensions.pages.report.run_tree import run_tree
+from codex_multi_role.extensions.pages.report.timeline import timeline
+from codex_multi_role.extensions.pages.serve.forms import TEMPLATES
+from codex_multi_role.extensions.pages.serve.listing import shown_status
+from codex_multi_role.extensions.pages.serve.log_lines import LogLine, lines_of
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.event_tail import EventReader
+from codex_multi_role.presentation.outcome import next_from_record, raised_limits
+from codex_multi_role.presentation.plain import PlainLines
+from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
+from codex_multi_role.presentation.result import ShownResult, result_of
+from codex_multi_role.reading.json_files import read_records
+from codex_multi_role.run_folder import Question, RunFolder, event_of
+from codex_multi_role.run_folder.folder import SHARED, has_reached_end
+from codex_multi_role.run_folder.owner import is_alive
+from codex_multi_role.run_folder.states import OVER
+
+KEPT_LINES = 1000
+TURNS_DRAWN_A_SECOND = 500
+"""A run with many turns is not drawn again for each event: after 1,000 turns at most every two seconds."""
+FEW_TURNS = 100
+EVENTS_A_LOOK = 5000
+FACTS_SECONDS = 1.0
+"""Maximum age of the run's record, questions and liveness while it records no events."""
+PARTS = ("now", "controls", "overview")
+DRAWN = ("path", "tree")
+"""The parts that show every turn."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the events do not contain: the files beside them, and whether a process works on the run."""
+
+    record: dict[str, Any]
+    status: str
+    alive: bool
+    questions: list[Question]
+    report: bool
+    result: ShownResult | None
+    next_command: str
+    problem: str = ""
+    """What keeps all this from being up to date."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers execute the run."""
+        return SHARED in self.record
+
+    @property
+    def is_queued(self) -> bool:
+        return self.record.get("status") == QUEUED
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether resuming would do anything."""
+        ended_for_good = has_reached_end(self.record) and not self.raised_limits
+        return not self.alive and not self.is_queued and not ended_for_good and "options" in self.record
+
+    @property
+    def raised_limits(self) -> dict[str, str]:
+        return raised_limits(self.record)
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """A part of the page; ``version`` changes with its content."""
+
+    name: str
+    html: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The page after ``number`` events. ``lines``: the latest of the log."""
+
+    number: int = 0
+    lines: tuple[LogLine, ...] = ()
+    dropped: int = 0
+    parts: tuple[PagePart, ...] = ()
+    facts: Facts | None = field(default=None, repr=False)
+
+    @property
+    def status(self) -> str:
+        """The status in the facts; empty before they are read."""
+        return self.facts.status if self.facts is not None else ""
+
+    @property
+    def named(self) -> dict[str, PagePart]:
+        return {part.name: part for part in self.parts}
+
+    def lines_after(self, number: int) -> list[LogLine]:
+        return [line for line in self.lines if line.number > number]
+
+
+class FollowedRun:
+    """Follows one run. Only one thread may `look` at a time; threads may share what it returns.
+
+    ``refresh`` brings ``folder`` up to date if it is a copy, and returns what keeps it from being so.
+    """
+
+    def __init__(self, folder: RunFolder, form_secret: str, refresh: Callable[[RunFolder], str] = lambda _: "") -> None:
+        self._folder = folder
+        self._refresh = refresh
+        self._refreshed_at = -FACTS_SECONDS
+        self._problem = ""
+        self._form_secret = form_secret
+        self._plain = PlainLines(Course())
+        self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
+        self._line_count = 0
+        self._number = 0
+        self._reader = EventReader(folder.events_path)
+        self._facts: Facts | None = None
+        self._facts_at = 0.0
+        self._flows = KnownFlows()
+        self._flows_of = ""
+        self._drawn: dict[str, str] = {}
+        self._drawn_at = 0.0
+        self._course_lock = threading.Lock()  # waits: for one look or one panel, ended by it
+        self.snapshot = Snapshot()
+
+    def look(self) -> bool:
+        """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run no longer exists."""
+        with self._course_lock:
+            return self._look()
+
+    def entry(self, wanted: str) -> ReportEntry | None:
+        """What there is of the turn, test run, check or question with this id; of the latest turn, if it is empty.
+
+        Any thread may ask.
+        """
+        with self._course_lock:
+            latest = next(reversed(self._plain.course.turns), None)
+            entries = Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
+            return entries.find(wanted or (turn_id(*latest) if latest else ""))
+
+    def _look(self) -> bool:
+        if time.monotonic() - self._refreshed_at >= FACTS_SECONDS:
+            self._problem = self._refresh(self._folder)
+            self._refreshed_at = time.monotonic()
+        before = self._number
+        for line in self._reader.lines(EVENTS_A_LOOK):
+            self._number += 1
+            self._apply_line(line)
+        if self._number == before and time.monotonic() - self._facts_at < FACTS_SECONDS:
+            return False
+        self._facts = self._read_facts()
+        self._facts_at = time.monotonic()
+        latest = self._take_snapshot(self._facts)
+        changed = (latest.number, latest.parts) != (self.snapshot.number, self.snapshot.parts)
+        self.snapshot = latest
+        return changed
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read at once."""
+        return self._reader.behind
+
+    def _apply_line(self, line: bytes) -> None:
+        for record in read_records([line]):
+            lines = [*lines_of(self._plain, event_of(record), self._number)]
+            self._line_count += len(lines)
+            self._lines.extend(lines)
+
+    def _read_facts(self) -> Facts:
+        if not self._folder.path.is_dir():
+            raise RunNotFound(f"the folder {self._folder.path} no longer exists")
+        record = read_record(self._folder)
+        status = status_now(self._folder, record)
+        alive = is_alive(self._folder)
+        questions = open_questions(self._folder, record)
+        return Facts(
+            record=record,
+            status=shown_status(status, questions),
+            alive=alive,
+            questions=questions,
+            report=self._folder.report_path.is_file() or (SHARED in record and has_reached_end(record)),
+            result=result_of(self._folder, record),
+            problem=self._problem,
+            next_command="" if alive else next_from_record(self._folder, record, status),
+        )
+
+    def _take_snapshot(self, facts: Facts) -> Snapshot:
+        course = self._plain.course
+        tasks = [piece for piece in course.pieces.values() if piece.is_task and piece.state not in OVER]
+        files = [str(file["path"]) for file in facts.record.get("files") or ()] or [*course.files.paths]
+        values = {
+            "run_id": self._folder.run_id,
+            "facts": facts,
+            "record": facts.record,
+            "course": course,
+            "open_tasks": tasks if facts.alive else [],
+            "files": files,
+            "shown_facts": facts_of(facts.record, course),
+            "figures": [*figures_of(_totals(course), len(files), course)],
+            "form_secret": self._form_secret,
+        }
+        pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS}
+        pages |= self._drawings(facts)
+        versions = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, html in pages.items()}
+        return Snapshot(
+            number=self._number,
+            lines=tuple(self._lines),
+            dropped=self._line_count - len(self._lines),
+            parts=tuple(PagePart(name, html, versions[name]) for name, html in pages.items()),
+            facts=facts,
+        )
+
+    def _drawings(self, facts: Facts) -> dict[str, str]:
+        """The parts that show every turn, drawn again only if that does not take most of the time."""
+        course = self._plain.course
+        wait = len(course.turns) / TURNS_DRAWN_A_SECOND if len(course.turns) > FEW_TURNS else 0.0
+        if self._drawn and time.monotonic() - self._drawn_at < wait:
+            return self._drawn
+        if self._flows_of != course.started.at or self._flows.problem:
+            self._flows_of, self._flows = course.started.at, KnownFlows.of_run(self._folder, facts.record, course)
+        tone = partial(course.tone_of, alive=facts.alive)
+        entries = Entries(self._folder, course, LONGEST, alive=facts.alive)
+        values = {
+            "flows": self._flows.drawn(course, tone),
+            "timeline": timeline(course, entries.questions, tone),
+            "tree": run_tree(course, entries, tone),
+        }
+        self._drawn = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in DRAWN}
+        self._drawn_at = time.monotonic()
+        return self._drawn
+
+
+def _totals(course: Course) -> dict[str, Any]:
+    """As in ``run.json``, by the events alone: reading all turns of a run that works would take too long."""
+    used, repairs = course.used, sum(turn.repair_of is not None for turn in course.turns.values())
+    tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+    worked = {"seconds": course.work.seconds, **used.cost.as_json()}
+    return {"turns": used.turns, "repairs": repairs, **tokens, **worked}

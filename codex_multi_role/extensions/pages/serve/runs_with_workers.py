@@ -1,0 +1,130 @@
+"""The runs in a folder and those that the workers of a database execute, whose folders are copies; pages of workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.deciding import (
+    answer_shared,
+    cancel_shared,
+    cancel_shared_task,
+    pause_shared,
+    resume_shared,
+)
+from codex_multi_role.extensions.machines.workers.finding import all_records, find_folder
+from codex_multi_role.extensions.machines.workers.overview import queue_records, worker_records
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
+from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
+from codex_multi_role.extensions.pages.report.page import write_report
+from codex_multi_role.extensions.pages.serve.forms import page
+from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
+from codex_multi_role.extensions.pages.serve.starting import RunStarter
+from codex_multi_role.presentation.recorded import RecordedRun
+from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder.folder import RUN_ID
+
+
+class RunsWithWorkers(ServedRuns):
+    """Threads may share it."""
+
+    has_workers = True
+
+    def __init__(self, runs_dir: Path, starter: RunStarter, is_ending: Callable[[], bool], shared: SharedRuns) -> None:
+        super().__init__(runs_dir, starter, is_ending)
+        self._shared = shared
+
+    def look(self) -> list[RecordedRun]:
+        return all_records(self._records, self._shared)
+
+    def folder(self, run_id: str) -> RunFolder | None:
+        run = self._shared.queued.find(run_id) if RUN_ID.fullmatch(run_id) else None
+        if run is None:
+            return super().folder(run_id)
+        folder = self._shared.mirrors.folder_of(run_id)
+        return folder if folder.record_path.is_file() else self._shared.mirror(run)
+
+    def run_id_of(self, reference: str) -> str:
+        return find_folder(reference, self.runs_dir, self._shared).run_id
+
+    def refresh(self, folder: RunFolder) -> str:
+        try:
+            if run := self._run(folder):
+                self._shared.mirror(run)
+        except (StorageError, UsageError) as error:
+            return f"Not up to date: {error}"
+        return ""
+
+    def complete_report(self, folder: RunFolder) -> None:
+        if self._is_copy(folder) and not folder.report_path.exists():
+            write_report(folder)
+
+    def answer(
+        self, folder: RunFolder, *, approved: bool, comment: str, question: str, values: Mapping[str, object]
+    ) -> Question:
+        if run := self._run(folder):
+            return answer_shared(
+                self._shared, run, approved=approved, comment=comment, question=question, values=values
+            )
+        return super().answer(folder, approved=approved, comment=comment, question=question, values=values)
+
+    def go_on(self, folder: RunFolder) -> None:
+        if not self._is_copy(folder):  # workers resume theirs
+            super().go_on(folder)
+
+    def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
+        if run := self._run(folder):
+            cancel_shared_task(self._shared, run, task, comment)
+        else:
+            super().cancel_task(folder, task, comment)
+
+    def stop(self, folder: RunFolder) -> None:
+        if run := self._run(folder):
+            cancel_shared(self._shared, run, self._is_ending)
+        else:
+            super().stop(folder)
+
+    def pause(self, folder: RunFolder) -> None:
+        if run := self._run(folder):
+            pause_shared(self._shared, run)
+        else:
+            super().pause(folder)
+
+    def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
+        if run := self._run(folder):
+            resume_shared(
+                self._shared, run, {name.replace("-", "_"): _number(name, text) for name, text in limits.items()}
+            )
+        else:
+            super().resume(folder, limits)
+
+    def _run(self, folder: RunFolder) -> QueuedRun | None:
+        return self._shared.row(folder.run_id) if self._is_copy(folder) else None
+
+    def _is_copy(self, folder: RunFolder) -> bool:
+        return folder.path == self._shared.mirrors.folder_of(folder.run_id).path
+
+
+class WorkerPages:
+    """The pages ``/workers`` and ``/queues``: who works on what, what waits, and why. Raises `StorageError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def workers(self, request: Request) -> Response:
+        return page("workers.html", workers=worker_records(self._database), has_workers=True)
+
+    def queues(self, request: Request) -> Response:
+        return page("queues.html", queues=queue_records(self._database), has_workers=True)
+
+
+def _number(name: str, text: str) -> float:
+    if not re.fullmatch(r"[1-9][0-9]{0,9}(\.[0-9]+)?", text):
+        raise UsageError(f"'{text[:20]}' is not a number for {name}")
+    return float(text) if name in ("max-cost", "max-seconds") else int(float(text))

@@ -1,0 +1,157 @@
+"""What goes into a page: escaped, without secrets, cut with a note; parts of extensions; compiled templates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jinja2 import UndefinedError
+
+from codex_multi_role.extensions.pages.report import rendering
+from codex_multi_role.extensions.pages.report.page import write_report
+from codex_multi_role.extensions.pages.report.parts import Reader, Text
+from codex_multi_role.extensions.pages.report.values import diff_html, value_html
+from codex_multi_role.host.redaction import Redactor
+from tests.support.browser import Report
+from tests.support.plugins import install
+from tests.support.recorded_runs import make_run
+
+
+@pytest.fixture
+def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the templates, with one; none is loaded yet."""
+    (tmp_path / "one.html").write_text("<b>{{ word }}</b>")
+    monkeypatch.setattr(rendering, "TEMPLATES", tmp_path)
+    monkeypatch.setattr(rendering, "_environment", rendering._environment.__wrapped__)
+    return tmp_path
+
+
+def shown() -> str:
+    return rendering.template("one.html").render(word="<&>")
+
+
+def test_values_are_escaped_and_unknown_names_are_errors(templates: Path) -> None:
+    assert shown() == "<b>&lt;&amp;&gt;</b>"
+    with pytest.raises(UndefinedError, match="'word' is undefined"):
+        rendering.template("one.html").render()
+
+
+@pytest.mark.parametrize("keep", [0, 5, 30, 200])
+def test_damaged_compiled_template_is_compiled_again(templates: Path, keep: int) -> None:
+    shown()
+    (compiled,) = (templates / "__pycache__").iterdir()
+    whole = compiled.read_bytes()
+    compiled.write_bytes(whole[:keep])
+    assert shown() == "<b>&lt;&amp;&gt;</b>"
+    assert compiled.read_bytes() == whole
+
+
+def test_changed_template_is_compiled_again(templates: Path) -> None:
+    shown()
+    (templates / "one.html").write_text("<i>{{ word }}</i>")
+    assert shown() == "<i>&lt;&amp;&gt;</i>"
+
+
+def test_templates_work_where_nothing_can_be_kept(templates: Path) -> None:
+    (templates / "__pycache__").write_text("")
+    assert shown() == "<b>&lt;&amp;&gt;</b>"
+
+
+CUT_AT = 4000
+SECRET = "hunter2-" + "0123456789" * 16
+REDACT = Redactor({"MY_SECRET": SECRET})
+
+
+def read(folder: Path, text: str) -> Text:
+    path = folder / "changes.patch"
+    path.write_text(text)
+    found = Reader(folder, REDACT, CUT_AT).text(path, exact=True)
+    assert found is not None
+    return found
+
+
+def test_text_that_is_shorter_without_its_secrets_is_still_cut(tmp_path: Path) -> None:
+    whole = f"{SECRET}\n" * 600
+    text = read(tmp_path, whole)
+    assert text.of == len(whole)
+    assert set(text.text.splitlines()) == {"[redacted]"}
+
+
+@pytest.mark.parametrize("before", [0, 1, 7, 8, 100, len(SECRET) - 1, len(SECRET)])
+def test_no_part_of_a_secret_stays_where_it_lies_across_the_cut(tmp_path: Path, before: int) -> None:
+    words = "." * (CUT_AT - before)
+    text = read(tmp_path, words + SECRET + "." * CUT_AT)
+    assert text.text.removesuffix("[redacted]") == words
+    assert text.of == 2 * CUT_AT - before + len(SECRET)
+
+
+def test_size_of_cut_text_is_given_in_bytes() -> None:
+    text = Reader(Path(), REDACT, CUT_AT).cut("é" * 5000)
+    assert (len(text.text), text.of) == (CUT_AT, 10_000)
+
+
+LARGE = [{"n": number} for number in range(3000)]
+VALUES = [
+    (
+        {"a": None, "b": [1, True, "<x>"], "c": {}},
+        ["<dt>a</dt><dd><span>null</span>", "<li><span>&lt;x&gt;</span></li>"],
+    ),
+    ([{"id": "T1", "needs": ["T0", 1]}, {"id": "T2"}], ["<td>T1</td><td>T0, 1</td>", "<td>T2</td><td></td>"]),
+    ([{"id": "a\nb"}, {"id": "c"}], ["<li><dl><div><dt>id</dt><dd><pre>a\nb</pre>"]),
+    (json.loads('{"a": NaN, "b": [1e999]}'), ["<span>NaN</span>", "<span>Infinity</span>"]),
+    (LARGE, ["<pre>[\n {\n  &#34;n&#34;: 0"]),
+    (json.loads("[" * 60 + "]" * 60), ["<pre>[\n [\n"]),
+    ("a\u202eb\x1b", ["<span>ab</span>"]),
+]
+
+
+@pytest.mark.parametrize(("value", "parts"), VALUES)
+def test_value_is_drawn_by_its_shape_and_large_one_as_json(value: object, parts: list[str]) -> None:
+    for part in parts:
+        assert part in value_html(value)
+
+
+def test_changes_are_lines_by_kind_and_headings_are_no_changes() -> None:
+    patch = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-<old>\n+one\n+two\n"
+    spans = [("file", "diff --git a/a b/a"), ("meta", "--- a/a\n+++ b/a"), ("hunk", "@@ -1 +1 @@")]
+    spans += [("del", "-&lt;old&gt;"), ("add", "+one\n+two")]
+    assert "".join(f'<span class="{kind}">{text}</span>' for kind, text in spans) in diff_html(patch)
+
+
+SOURCE = """
+from markupsafe import Markup
+from codex_multi_role.extensions.pages.report.page_parts import ReportPart
+
+def extra(folder, changed):
+    return ReportPart("extra", "Extra", "What else there is", ["<b>", Markup("<i>of </i>"), folder.run_id])
+
+def nothing(folder, changed):
+    return None
+
+def pieces():
+    yield "started"
+    raise OSError("ghp_0123456789abcdefghij0123456789abcdef is gone")
+
+def halfway(folder, changed):
+    return ReportPart("halfway", "Halfway", "Half", pieces())
+"""
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    names = ["extra", "nothing", "halfway"]
+    install(tmp_path, monkeypatch, "page_parts", names, SOURCE, ["not_there = extra_page_parts:no_such"])
+    return Report(write_report(make_run(tmp_path / "runs", "first")))
+
+
+def test_part_of_an_extension_is_below_the_turns_and_linked(report: Report) -> None:
+    assert '<section id="extra" aria-labelledby="extra-heading">' in report.source
+    assert "What else there is <b>of first" in report.text
+    assert {"#extra", "#halfway", "#not_there"} < {*report.links}
+    assert 'id="nothing"' not in report.source
+
+
+def test_part_that_fails_says_why_and_stops_no_other(report: Report) -> None:
+    assert "Half startedThis cannot be shown: [redacted] is gone" in report.text
+    assert "Not there This cannot be shown: the part of the report 'not_there'" in report.text
