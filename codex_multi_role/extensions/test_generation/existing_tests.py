@@ -14,7 +14,7 @@ from codex_multi_role.checks.junit_report import read_report
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage_report import branch_text, listed_lines
-from codex_multi_role.extensions.measuring.coverage_run import NOT_COUNTED, REPORT_SECONDS, CoverageRun
+from codex_multi_role.extensions.measuring.coverage_run import NOT_COUNTED, OMITTED, REPORT_SECONDS, CoverageRun
 from codex_multi_role.extensions.measuring.suite import own_and
 from codex_multi_role.extensions.test_generation.target_facts import has_tests
 from codex_multi_role.reading.json_types import Json
@@ -31,7 +31,7 @@ class ExistingTestsOptions(CheckOptions):
 
 
 class ExistingCoverage(ResultPart):
-    """Of one file: ``places`` are its lines and branches, of which ``lines`` and ``branches`` are not reached."""
+    """Of one file: ``lines`` and ``branches`` of its ``places`` are not reached. An omitted file has no ``places``."""
 
     coverage: float
     places: int
@@ -68,16 +68,18 @@ def measure_existing(context: CheckContext) -> ExistingTestsResult:
         run = CoverageRun(context, options.target, ["--continue-on-collection-errors"], scratch)
         outcome = run.outcome(at_most_own(context.options, context.deadline_seconds))
     context.write_artifact("pytest_output.txt", outcome.ran.output if outcome.ran else "")
-    known = {
-        "passed": outcome.counts.passed,
-        "failing": [each["test"] for each in outcome.counts.failures],
-        "left_behind": dict(outcome.left_behind),
-    }
-    if outcome.status == "no tests":
-        return nothing.model_copy(update={"reason": outcome.reason})
-    if outcome.crashed and outcome.reason != NOT_COUNTED:  # those that did count are reached all the same
-        return nothing.model_copy(update={**known, "status": "not measured", "reason": outcome.reason})
-    return nothing.model_copy(update={**known, "status": "measured", "files": _measured(context, options.files)})
+    is_measured = not outcome.crashed or outcome.reason == NOT_COUNTED  # those that did count are reached all the same
+    files = _measured(context, options.files) if is_measured else {}
+    if outcome.reason.endswith(OMITTED):
+        files = dict.fromkeys(options.files, ExistingCoverage(coverage=0.0, places=0, lines=[], branches=[]))
+    return ExistingTestsResult(
+        status="no tests" if outcome.status == "no tests" else "measured" if is_measured or files else "not measured",
+        reason="" if is_measured else outcome.reason,
+        passed=outcome.counts.passed,
+        failing=[each["test"] for each in outcome.counts.failures],
+        left_behind=dict(outcome.left_behind),
+        files=files,
+    )
 
 
 def _measured(context: CheckContext, files: Sequence[str]) -> dict[str, ExistingCoverage]:

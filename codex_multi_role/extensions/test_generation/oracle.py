@@ -78,7 +78,6 @@ def _name(item: Mapping[str, Any]) -> str:
 def _run(context: CheckContext, options: TestItemsOptions) -> tuple[dict[str, Json], str]:
     """What the plugin tells, by test, and pytest's output if it tells nothing."""
     place = str(PurePosixPath(options.tests).with_name(MODULE))
-    seconds = START_SECONDS + ITEM_SECONDS * len(options.items)
     with scratch_folder(context.workspace) as scratch:
         module = "\n\n".join(f"def {_name(each)}({each['test'].partition('(')[2]}" for each in options.items)
         suite = Suite(context, [place], scratch, options.target, {place: module})
@@ -90,7 +89,7 @@ def _run(context: CheckContext, options: TestItemsOptions) -> tuple[dict[str, Js
                 TARGET_VARIABLE: str(copy.root / options.target),
             }
             arguments = ["-p", "codex_multi_role_items", "-o", "python_functions=test_*"]
-            ran = suite.run_copy(copy, arguments, seconds, variables)
+            ran = suite.run_copy(copy, arguments, _longest(context.options, 0.0), variables)
             context.write_artifact("pytest_output.txt", ran.output)
             return _read(report), last_cause(ran.output) or f"pytest ended with exit code {ran.returncode}"
 

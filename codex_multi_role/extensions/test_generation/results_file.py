@@ -17,6 +17,7 @@ from codex_multi_role.checks import (
     declare_check,
     no_time,
 )
+from codex_multi_role.extensions.measuring.coverage_run import OMITTED
 from codex_multi_role.extensions.test_generation.mutation import MutationResult
 from codex_multi_role.extensions.test_generation.oracle import last_cause
 from codex_multi_role.extensions.test_generation.plan_items import OBSERVED, is_suspected
@@ -26,6 +27,7 @@ ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "no developer gave a usable answer",
     "conflicts": "another process changed the test file in the meantime",
+    "omitted": OMITTED,
 }
 USED_UP = "no iterations are left, but the tests stay: a new run only asks for what they do not reach"
 OF_MUTANTS = MutationResult.model_fields.keys() - {"status", "reason", "flaky"}
@@ -171,7 +173,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "suspected_bugs": bugs,
         "plan": plan,
         "uncovered": left.get("uncovered", []),
-        "covered_before": before.get("coverage"),
+        "covered_before": before["coverage"] if before.get("places") else None,
         "tests": left.get("files", []),
         "status": status,
         "reason": reason,

@@ -125,6 +125,7 @@ WAYS: dict[str, tuple[Record, Results, str]] = {
     "no Python": ({"problem": "too large"}, {}, "source not_python/1"),
     "1 no item": ({}, {"plan": [{"plan": ["x"]}]}, f"{PLAN} no_plan/1"),
     "nothing left": ({"existing": {"coverage": 100.0, "lines": [], "branches": []}}, {}, "source covered/0"),
+    "omitted": ({"existing": {"coverage": 0.0, "places": 0}}, {}, "source omitted/1"),
     "1 doubted": (
         {},
         {"items": [DOUBTED], "plan": [{"plan": [P1]}, {"withdrawn": []}]},

@@ -1,4 +1,7 @@
-"""The tool's own oracle: each item of a plan is refused, or run as a test, and bugs are found whoever tests what."""
+"""The tool's own oracle: each item of a plan is refused, or run as a test, and bugs are found whoever tests what.
+
+Costs: an item that waits has ten seconds.
+"""
 
 from __future__ import annotations
 
@@ -117,6 +120,7 @@ NOT_EVALUATED = {
     "give(__import__('random').random())": "twice",
     "give(__import__('os')._exit(3))": "ended its process",
     "give(__import__('not_there'))": "not_there",
+    "give(__import__('time').sleep(99))": "no result after 10 s",
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.measuring.coverage_run import OMITTED
 from codex_multi_role.extensions.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import Record
@@ -113,6 +114,14 @@ def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:
     (given.team.workspace / "picture.py").write_bytes(b"\x89PNG\r\n\xff\x00")
     assert given.run("picture.py").exit_code == 1
     assert given.results[0]["status"] == "not_python"
+
+
+def test_file_that_the_settings_of_the_project_omit_costs_no_turn(tmp_path: Path) -> None:
+    files = {"tests/test_sign.py": "from sign import sign\n\n\ndef test_plus():\n    assert sign(1) == 1\n"}
+    given = Generation(tmp_path, {**files, "sign.py": SIGN, ".coveragerc": "[run]\nomit = */sign.py\n"})
+    assert (given.run("sign.py").exit_code, given.asked) == (1, [])
+    assert (given.results[0]["status"], given.results[0]["reason"]) == ("omitted", OMITTED)
+    assert given.results[0]["covered_before"] is None
 
 
 def test_empty_plan_ends_it(tmp_path: Path) -> None:
