@@ -87,6 +87,6 @@ def test_messages_are_plain_english() -> None:
 def test_pages_prompts_and_documents_are_plain_english() -> None:
     texts = dict(files())
     extensions = "codex_multi_role/extensions"
-    pages = {f"{extensions}/report/templates/report.html"} if (PROJECT / extensions).exists() else set()
+    pages = {f"{extensions}/pages/report/templates/report.html"} if (PROJECT / extensions).exists() else set()
     assert {"roles/planner.yaml", "SECURITY.md"} | pages <= set(texts)
     assert {place: found(text) for place, text in texts.items() if found(text)} == {}
