@@ -243,10 +243,10 @@ def _gaps(left: Json) -> str:
 def _short_of(best: Json, left: Json, target: float) -> str:
     if best.get("crashed"):
         return ": ".join(filter(None, ["the tests crash", str(best["reason"]), last_cause(str(best["output_tail"]))]))
-    gone = {"failed": left.get("pruned", []), "are flaky": left.get("flaky", {}).get("tests", [])}
+    gone = {"failing": left.get("pruned", []), "flaky": left.get("flaky", {}).get("tests", [])}
     if any(gone.values()):
-        counted = " and ".join(f"{len(tests)} tests {why}" for why, tests in gone.items() if tests)
-        return f"{counted} and were removed; {_reached(left)}"
+        counted = " and ".join(f"{len(tests)} {why}" for why, tests in gone.items() if tests)
+        return f"removed tests: {counted}; {_reached(left)}"
     return f"{_reached(left)}, {target:g} % are required"
 
 

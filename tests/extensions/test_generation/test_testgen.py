@@ -67,7 +67,7 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
     assert read(report.folder / "results.json")["python"] == given.team.of_type("run_started")[0]["python"]
     assert report.result == {
         "title": "Tests",
-        "text": "sign.py: 2 new tests pass, coverage 100 %, mutants not judged\n  tests/test_sign.py",
+        "text": "sign.py: new tests that pass: 2, coverage 100 %, mutants not judged\n  tests/test_sign.py",
         "file": "results.json",
         "format": "text",
         "figures": {"files": 1, "tests passed": 2, "lowest coverage": 100.0},
