@@ -28,7 +28,7 @@ OF_EXTENSION = {
     "research": ("research",),
     "telemetry": ("otel",),
     "test_generation": ("mutation",),
-    "web": ("web",),
+    "pages": ("web",),
 }
 """The extras that may be missing while the rest of the package works."""
 OF_CORE = ("7z", "patterns")
