@@ -181,7 +181,7 @@ def _accept(listening: socket.socket, server: DatabaseServer, counted: Counted) 
         while True:
             client, _ = listening.accept()
             counted.connections += 1
-            target = socket.create_connection((server.address, server.port))
+            target = socket.create_connection(("127.0.0.1", server.port))
             for one, other in ((client, target), (target, client)):
                 threading.Thread(target=_pass_on, args=(one, other, counted), daemon=True).start()
 

@@ -23,8 +23,6 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.afterwards import afterwards
-
 ADDRESS = os.environ.get("TEST_POSTGRES_URL", "")
 """Of a server that is used for tests that need no server of their own; its user must be allowed to create databases."""
 USER = "tester"
@@ -40,6 +38,7 @@ SETTINGS = {
     "password_encryption": "scram-sha-256",
 }
 END = """
+cat
 if server=$(head -n 1 "$1/data/postmaster.pid"); then
     kill -QUIT "$server" || true
     for try in $(seq 300); do [ -e "$1/data/postmaster.pid" ] || break; sleep 0.1; done
@@ -48,13 +47,15 @@ rm -rf "$1"
 """
 
 
+CLEANING_SECONDS = 60.0
+
+
 @dataclass(frozen=True)
 class DatabaseServer:
-    """A running server. ``address``: where it listens for TCP, beside the socket in ``folder``."""
+    """A running server. It listens at ``port`` of the loopback, beside the socket in ``folder``."""
 
     folder: Path
     programs: Path
-    address: str
     port: int
 
     @property
@@ -116,16 +117,14 @@ def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
 
 
 @contextmanager
-def running_server(
-    address: str = "127.0.0.1", programs: Path | None = None, **settings: str
-) -> Iterator[DatabaseServer]:
-    """A server of its own, which listens at ``address`` as well. ``settings``: of ``postgresql.conf``."""
+def running_server(**settings: str) -> Iterator[DatabaseServer]:
+    """A server of its own. ``settings``: of ``postgresql.conf``."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the path of a socket has at most 107 bytes
-        stack.enter_context(afterwards(END, str(folder)))
+        stack.enter_context(_removed_afterwards(folder))
         if account := _account():
             shutil.chown(folder, account)
-        programs = _reachable(programs or system_programs() or packaged_programs(), folder)
+        programs = _reachable(system_programs() or packaged_programs(), folder)
         (folder / "password").write_text(PASSWORD)
         _execute(
             programs, "initdb", "-D", f"{folder}/data", "-U", USER, "-E", "UTF8", "--no-locale", "--no-sync",
@@ -133,16 +132,34 @@ def running_server(
         )  # fmt: skip
         with (folder / "data/pg_hba.conf").open("a") as rules:
             rules.write("host all all all scram-sha-256\n")
-        yield _started(folder, programs, address, settings)
+        yield _started(folder, programs, settings)
 
 
-def _started(folder: Path, programs: Path, address: str, settings: dict[str, str]) -> DatabaseServer:
+@contextmanager
+def _removed_afterwards(folder: Path) -> Iterator[None]:
+    """End the server in ``folder`` and remove it after the block, or after the end of this process.
+
+    A shell reads a pipe that only this process holds open, so that ``kill -9`` and a normal end take the same way.
+    """
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    command = ["sh", "-ec", END, "sh", str(folder)]
+    shell = subprocess.Popen(  # in a session of its own, Ctrl-C does not reach it
+        command, stdin=pipe, stdout=quiet, stderr=quiet, cwd="/", start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        shell.communicate(timeout=CLEANING_SECONDS)
+    assert shell.returncode == 0, f"{folder} was not removed"
+
+
+def _started(folder: Path, programs: Path, settings: dict[str, str]) -> DatabaseServer:
     """The server on a port that is free; somebody else may take it before the server does."""
     configuration = folder / "data/postgresql.auto.conf"
     for _ in range(TRIES):
-        with socket.create_server((address, 0)) as free:
-            server = DatabaseServer(folder, programs, address, free.getsockname()[1])
-        own = {"listen_addresses": address, "port": str(server.port), "unix_socket_directories": str(folder)}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            server = DatabaseServer(folder, programs, free.getsockname()[1])
+        own = {"listen_addresses": "127.0.0.1", "port": str(server.port), "unix_socket_directories": str(folder)}
         lines = [f"{name} = '{value}'\n" for name, value in {**SETTINGS, **own, **settings}.items()]
         configuration.write_text("".join(lines))
         try:

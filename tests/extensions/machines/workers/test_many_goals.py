@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from codex_multi_role.extensions.machines.workers.database_tables import runs
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.run_folder import RunFolder, list_turns
 from tests.support.databases import PASSWORD, DatabaseServer, new_database, running_server
-from tests.support.networks import Machine, Network, network
+from tests.support.relays import Relay, relayed
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import WRITER, TeamFolder, say
 
@@ -27,27 +28,22 @@ CUT_SECONDS = 30.0
 
 
 @pytest.fixture
-def cables() -> Iterator[Network]:
-    with network() as found:
+def server() -> Iterator[DatabaseServer]:
+    with running_server() as found:
         yield found
 
 
-@pytest.fixture
-def server(cables: Network) -> Iterator[DatabaseServer]:
-    with running_server(cables.address) as found:
-        yield found
-
-
-def start(shared: SharedRuns, machine: Machine, name: str) -> None:
-    url = f"postgresql://tester@{machine.host}:{machine.port}{urlsplit(shared.url).path}"
+def start(shared: SharedRuns, cable: Relay, name: str) -> None:
+    """Start a worker whose only way to the database is ``cable``."""
+    url = f"postgresql://tester@127.0.0.1:{cable.port}{urlsplit(shared.url).path}"
     command = shared.worker_command(name, "--dead-after", "6", "--concurrency", "2", url=url)
     environment = {**os.environ, "PGPASSWORD": PASSWORD}
     with (shared.folder / f"{name}.log").open("w") as log:
-        shared.workers[name] = machine.start(command, env=environment, stderr=log)
+        shared.workers[name] = subprocess.Popen(command, text=True, env=environment, stderr=log)
 
 
 @pytest.mark.long
-def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Network, server: DatabaseServer) -> None:
+def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, server: DatabaseServer) -> None:
     """Only here workers are killed, cut off and without their database, one after the other, with runs on all."""
     plays = [
         {**say(f"step {number}", files=[{"path": f"{number}.txt", "content": f"{number}\n"}]), "delay_seconds": 1.5}
@@ -57,20 +53,20 @@ def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Ne
     names = [f"goal-{number:02}" for number in range(GOALS)]
     with ExitStack() as stack:
         shared = SharedRuns(tmp_path, stack.enter_context(new_database(server.url)))
-        machines = [stack.enter_context(cables.machine(server.port)) for _ in range(3)]
+        cables = [stack.enter_context(relayed(("127.0.0.1", server.port))) for _ in range(3)]
         shared.submit(team.options(cycles=TURNS), *names)
-        for number, machine in enumerate(machines):
-            start(shared, machine, f"worker-{number}")
+        for number, cable in enumerate(cables):
+            start(shared, cable, f"worker-{number}")
 
         ended(shared, 6)
         busy(shared, "worker-0")
         shared.kill("worker-0")
-        start(shared, machines[0], "worker-3")
+        start(shared, cables[0], "worker-3")
         ended(shared, 20)
         busy(shared, "worker-1")
-        machines[1].cut()
+        cables[1].cut()
         time.sleep(CUT_SECONDS)  # the fault itself, not a wait for something
-        machines[1].reconnect()
+        cables[1].reconnect()
         ended(shared, 40)
         server.restart()
         ended(shared, GOALS)
