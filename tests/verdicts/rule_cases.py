@@ -129,6 +129,10 @@ MINIMAL_FLOWS: Mapping[str, tuple[Case, Expected]] = {
         case([step("a", "check", NEEDED, next=[{"when": "steps.a.failed > 0", "end": "failed"}])], {"a": "bad"}),
         expect("1 a_failed", "a", "a.1.0"),
     ),
+    "V2: a route that reads no result does not decide on it": (
+        case([step("a", "check", next=[{"when": "cycle == 1", "end": "unread"}])], {"a": "bad"}),
+        expect("1 a_failed", "a", "a.1"),
+    ),
     "V: an item that is bad counts as failed for `needs`, and the author may decide": (
         case(
             [step("a", "check", NEEDED, next=[{"when": "steps.a.results[0].bad", "end": "told"}])],

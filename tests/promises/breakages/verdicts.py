@@ -57,24 +57,24 @@ def _without_verdict(outcome: Callable[..., StepOutcome], *given: object) -> Ste
     return replace(outcome(*given), bad="")
 
 
-def _cell(name: str) -> tuple[str]:
-    return (f"verdicts/test_table.py::test_cell[{name}]",)
-
-
 counted = partial(Breakage, 9)
+KINDS = "verdicts/test_table.py::test_bad_result_ends_its_flow_unless_read_or_tried_again"
+RULES = "verdicts/test_rules.py::test_minimal_flow_follows_its_rule"
 BAD_RESULTS = (
-    counted("a bad result counts by itself", returns(is_survived, True), _cell("command: failed | nothing | last")),
+    counted("a bad result counts by itself", returns(is_survived, True), (f"{KINDS}[command: failed]",)),
     counted(
         "a route that does not read the result does not decide on it",
         returns(routes_on_result, True),
-        _cell("tests: failed | unread | middle"),
+        (f"{RULES}[V2: a route that reads no result does not decide on it]",),
     ),
-    counted("a rejection is bad", returns(_rejected, ""), _cell("review: rejected | through | middle")),
-    counted("one bad item is enough", returns(FanOut._why_bad, ""), _cell("schema: invalid | nothing | fan_out")),
+    counted("a rejection is bad", returns(_rejected, ""), (f"{KINDS}[review: rejected]",)),
+    counted(
+        "one bad item is enough", returns(FanOut._why_bad, ""), (f"{RULES}[R1: each try of a call repeats its items]",)
+    ),
     counted(
         "a called flow that ended without its goal is bad",
         replaced(FlowWalk.outcome, _without_verdict),
-        _cell("call: ended with exit 1 | nothing | last"),
+        (f"{KINDS}[call: ended with exit 1]",),
     ),
     counted(
         "a copy that cannot be merged has failed",
