@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ import pytest
 from codex_multi_role import resume
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from codex_multi_role.playbook.request import read_request
 from tests.support.forks import Parent, builders, forked
+from tests.support.models import model_requests
 from tests.support.processes import watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import tree
@@ -22,16 +23,11 @@ from tests.support.workspaces import tree
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
-    """The bodies of all model requests from now on."""
-    bodies: list[Record] = []
-
-    def listen(raw: bytes) -> object:
-        bodies.append(json.loads(raw))
-        return read_request(raw)
-
-    monkeypatch.setattr("codex_multi_role.playbook.playbook_server.read_request", listen)
-    return bodies
+@pytest.fixture
+def bodies() -> Iterator[list[Record]]:
+    """The model requests of the test."""
+    with model_requests() as bodies:
+        yield bodies
 
 
 def said(body: Record) -> list[str]:
@@ -44,9 +40,8 @@ def said(body: Record) -> list[str]:
     ]
 
 
-def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, bodies: list[Record]) -> None:
     team, original = parent
-    bodies = asked(monkeypatch)
     report = forked(team, "build:2")
     assert report.outcome == "judged"
     memories = [said(body) for body in bodies]
@@ -59,12 +54,11 @@ def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkey
     assert threads[0] == threads[1] != read(report.folder / "judge/turn_002/turn.json")["thread_id"]
 
 
-def test_forked_thread_outlives_a_crash_in_its_first_turn(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_thread_outlives_a_crash_in_its_first_turn(parent: Parent, bodies: list[Record]) -> None:
     team, _ = parent
     team.plays["judge"][1] = {"attempts": [{"fault": {"stall_seconds": 60}}, say("judge 2")]}
     team.write_plays()
     team.write_catalog(judge={"limits": {"idle_seconds": 1, "turn_seconds": 60}})
-    bodies = asked(monkeypatch)
     report = forked(team, "judge:2", max_turns=2, playbook=str(team.playbook), roles=team.folder / "roles")
     assert [turn[2] for turn in team.turns()] == ["stalled", "completed"], report
     assert [said(body) for body in bodies] == [["judge 1"], ["judge 1"]]
@@ -79,10 +73,9 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(parent: Parent) -> No
 
 
 @pytest.mark.long
-def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_model(tmp_path: Path, bodies: list[Record]) -> None:
     """No short test gives a forked thread of the real binary another model."""
     team = builders(tmp_path, [{"ask": "build"}, {"ask": "judge"}])
-    bodies = asked(monkeypatch)
     with PlaybookServer(Playbook.load(team.playbook)) as server:
         provider = {"name": "local", "base_url": server.base_url, "wire_api": "responses"}
         config = as_settings({"model_provider": "local", "model_providers.local": provider})
@@ -93,14 +86,14 @@ def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(report.folder / "judge/turn_001/turn.json")["model"] == "second-model"
 
 
-def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_of_a_fork_and_its_resumption(parent: Parent, bodies: list[Record]) -> None:
     team, original = parent
     child = forked(team, "build:3", max_turns=1)
     assert child.exit_code == 5
     inherited = forked(team, "judge:2", run=child.run_id, max_turns=1)
     assert (inherited.exit_code, team.turns()) == (5, [("judge", 2, "completed")])
     shutil.rmtree(original.folder)
-    bodies = asked(monkeypatch)
+    bodies.clear()
     own = forked(team, "chores:3", run=child.run_id)
     assert (own.outcome, team.turns()) == ("judged", [("judge", 3, "completed")])
     assert read(own.folder / "build/turn_003/turn.json")["inherited"]
@@ -117,7 +110,7 @@ def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.M
     assert read(resumed.folder / "run.json")["forked_from"]["run_id"] == child.run_id
 
 
-def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, bodies: list[Record]) -> None:
     """A role with several threads continues the one that this step would have used in the original run."""
     steps: list[Record] = [
         {"id": "many", "ask": "solver", "for_each": {"items": ["x", "y"], "concurrency": 2}},
@@ -130,7 +123,7 @@ def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: 
     plays = [say(f"answer {number}") for number in range(1, 8)]
     team = with_flow(TeamFolder(tmp_path, {"solver": {}}, {"solver": plays}), {"steps": steps})
     assert team.run(flow="own").outcome == "success"
-    bodies = asked(monkeypatch)
+    bodies.clear()
     again = forked(team, "again")
     assert again.outcome == "success", again
     forked(team, "more", run=again.run_id)
@@ -141,9 +134,7 @@ def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.long
-def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fork_killed_in_first_turn_forks_thread_again_on_resume(tmp_path: Path, bodies: list[Record]) -> None:
     """The kill harness has no scenario of a fork."""
     team = builders(tmp_path)
     original = team.run(flow="own")
@@ -158,7 +149,7 @@ def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
         process.kill()
     team.plays["judge"][1] = good
     team.write_plays()
-    bodies = asked(monkeypatch)
+    bodies.clear()
     report = team.resume(playbook=str(team.playbook))
     assert report.outcome == "judged", report
     assert [said(body) for body in bodies] == [["judge 1"], ["build 1", "build 2"], ["judge 1", "judge 2"]]

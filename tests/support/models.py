@@ -6,21 +6,19 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from codex_multi_role.playbook.loopback import LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.request import AnswerKey, CompactionRequest, NextStepRequest, call_id, read_request
 
 Body = dict[str, Any]
 Items = list[dict[str, Any]]
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
-STOP_SECONDS = 5.0
 PLANNER = AnswerKey("planner", 1, 0, 1)
 TURN_ID = "01a1fb77-c664-7b03-a357-18033a344f6a"
 
@@ -83,37 +81,19 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body | Non
     ``usage``: the tokens of the answer with that number, as the provider reports them; None if it does not.
     """
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            model.bodies.append(body)
-            events = list(_events(answer(body), f"r{len(model.bodies)}", usage(len(model.spent))))
+    class Handler(LoopbackHandler):
+        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+            asked = json.loads(self.body() or b"")
+            model.bodies.append(asked)
+            events = list(_events(answer(asked), f"r{len(model.bodies)}", usage(len(model.spent))))
             reports = [each["response"]["usage"] for each in events if each["type"] == "response.completed"]
             model.spent += [each for each in reports if each is not None]
             data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Content-Length", str(len(data.encode())))
-            for name, value in model.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data.encode())
+            self.answer(200, data.encode(), {"Content-Type": "text/event-stream", **model.headers})
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    model = AnyModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    thread = threading.Thread(target=server.serve_forever, name="any-model", daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer("any model", Handler) as server:
+        model = AnyModel(f"{server.address}/v1")
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(STOP_SECONDS)
 
 
 def _events(items: Items, response: str, usage: Body | None) -> Iterator[Body]:

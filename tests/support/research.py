@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,10 @@ import yaml
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.extensions.research.searching import files_search, http_search
+from codex_multi_role.playbook.loopback import LoopbackHandler, LoopbackServer
 from codex_multi_role.reading.shipped import PLAYBOOKS, list_definitions
 from codex_multi_role.workspace import CommandResult
 from tests.support.teams import Record, TeamFolder, read
-
-STOP_SECONDS = 5
 
 
 def pdf(text: str) -> bytes:
@@ -46,15 +43,15 @@ def pdf(text: str) -> bytes:
 class Endpoint:
     """Answers each path as ``pages`` says, and remembers what was ``asked``: path, headers and body."""
 
-    def __init__(self, pages: dict[str, Callable[[], tuple[int, bytes]]]) -> None:
+    def __init__(self, pages: dict[str, Callable[[], tuple[int, bytes]]], server: LoopbackServer) -> None:
         self.pages = pages
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
-        self.over = threading.Event()
-        self.url = ""
+        self.url = server.address
+        self._over = server.stopping
 
     def hang(self) -> tuple[int, bytes]:
         """Until the test is over."""
-        self.over.wait(60)
+        self._over.wait(60)
         return 200, b"{}"
 
 
@@ -66,38 +63,19 @@ def answer(*entries: Record, status: int = 200) -> Callable[[], tuple[int, bytes
 @contextmanager
 def serving(**pages: Callable[[], tuple[int, bytes]]) -> Iterator[Endpoint]:
     """An endpoint with a page for each path, by its name. It ends with the block."""
-    endpoint = Endpoint(pages)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(LoopbackHandler):
+        def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             endpoint.asked.append((self.path, dict(self.headers), body))
             status, data = endpoint.pages[self.path.split("?")[0].strip("/")]()
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", data.decode())
-            self.send_header("Content-Length", str(len(data)))
-            with suppress(ConnectionError):  # whoever asked has not waited for it
-                self.end_headers()
-                self.wfile.write(data)
+            self.answer(status, data, {"Location": data.decode()} if status == 302 else {})
 
         do_POST = do_GET  # noqa: N815
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer("endpoint", Handler) as server:
+        endpoint = Endpoint(pages, server)
         yield endpoint
-    finally:
-        endpoint.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(STOP_SECONDS)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,7 @@ from codex_multi_role.extensions.telemetry.extension import (
     wanted,
 )
 from codex_multi_role.extensions.telemetry.pipeline import ExportErrors, Pipeline
+from codex_multi_role.playbook.loopback import LoopbackHandler, LoopbackServer
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.events import RunEnded
 from tests.support.prices import price_playbook
@@ -169,30 +169,18 @@ def test_run_that_was_killed_leaves_no_span_open() -> None:
     assert {"invoke_workflow cycles", "step team", "invoke_agent planner"} <= {span.name for span in spans}
 
 
-class Receiver(BaseHTTPRequestHandler):
-    """Keeps the bodies that are sent to each path."""
-
-    bodies: dict[str, list[bytes]]
-
-    def do_POST(self) -> None:
-        self.bodies.setdefault(self.path, []).append(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @contextmanager
 def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
-    Receiver.bodies = {}
-    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", Receiver.bodies
-        finally:
-            server.shutdown()
+    """Its address, and the bodies that are sent to each path."""
+    bodies: dict[str, list[bytes]] = {}
+
+    class Receiver(LoopbackHandler):
+        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+            bodies.setdefault(self.path, []).append(self.body() or b"")
+            self.answer(200, b"", {})
+
+    with LoopbackServer("receiver", Receiver) as server:
+        yield server.address, bodies
 
 
 @pytest.mark.real

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from codex_multi_role.extensions.machines.store.workspace_sources import (
     bundle_workspace,
     make_workspace,
 )
+from codex_multi_role.playbook.loopback import LoopbackHandler, LoopbackServer
 from codex_multi_role.workspace.repository import Repository
 from tests.support.workspaces import Program, commit_all, git, write_files, write_program
 
@@ -121,14 +120,9 @@ def test_source_that_leads_elsewhere_is_refused(wrong: dict[str, str]) -> None:
         WorkspaceSource(repository="https://host/x", **wrong)
 
 
-class RequiresLogin(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
+class RequiresLogin(LoopbackHandler):
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+        self.answer(401, b"", {"WWW-Authenticate": 'Basic realm="x"'})
 
 
 def test_server_that_requires_login_is_reported_without_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,14 +130,10 @@ def test_server_that_requires_login_is_reported_without_asking(tmp_path: Path, m
     ask = write_program(tmp_path / "ask.sh", f"#!/bin/sh\ntouch {asked}\n")
     for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
         monkeypatch.setenv(name, str(ask))
-    with HTTPServer(("127.0.0.1", 0), RequiresLogin) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        source = WorkspaceSource(repository=f"http://127.0.0.1:{server.server_port}/x.git")
+    with LoopbackServer("git", RequiresLogin) as server:
+        source = WorkspaceSource(repository=f"{server.address}/x.git")
         with pytest.raises(UsageError, match=r"access to http://127.0.0.1:\d+/x.git was denied") as caught:
             make_workspace(source, None, tmp_path / "made")
-        server.shutdown()
-        thread.join(10)
     assert "without a password" in caught.value.hint
     assert not asked.exists()
 
