@@ -36,7 +36,6 @@ FULL = "No space left on device"
 DISK_MEGABYTES = 64
 RESUME = (sys.executable, "-m", "codex_multi_role", "resume", "mine")
 ONE = "version: 1\nroles:\n- {name: one, prompt_text: x}\n"
-TWO = "version: 1\nroles:\n- {name: one, prompt_text: x, depends_on: [%s]}\n- {name: two, prompt_text: x%s}\n"
 
 
 def team_of_three(folder: Path, pause_seconds: float = 0) -> TeamFolder:
@@ -63,35 +62,6 @@ def message_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 # Wrong before a run: exit 2, and nothing is left behind.
-
-CATALOGS = {
-    "version: 1\nroles: [\n": "catalog.yaml:3:1: ",
-    "version: 1\nroles: [{name: a, role_file: a.yaml}]": "roles/a.yaml: cannot be read: No such file or directory",
-    TWO % ("tow", ""): 'role one: depends_on[0]: unknown role "tow"; did you mean "two"?',
-    TWO % ("two", ", sandbox: read-olny"): '"workspace-write" or "danger-full-access", not "read-olny"; did you mean',
-}
-"""Each mistake has a test in `tests/catalog/`; here it keeps a run from starting, as one in a flow does."""
-FLOW = "name: mine\nsteps: [{id: a, ask: tow}]"
-
-
-@pytest.mark.parametrize("text", CATALOGS, ids=lambda text: text.partition("\n")[2][:40])
-def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
-    team = team_of_three(tmp_path)
-    (tmp_path / "roles/catalog.yaml").write_text(text)
-    with pytest.raises(DefinitionError) as caught:
-        team.run()
-    assert str(caught.value).startswith(f"{tmp_path}/roles/")
-    assert CATALOGS[text] in str(caught.value)
-    assert not team.runs.exists()
-
-
-def test_wrong_flow_names_file_and_place(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path)
-    write_files(tmp_path, {"roles/flows/mine.yaml": FLOW})
-    with pytest.raises(DefinitionError, match=r'mine\.yaml:2:17: step a: ask: unknown role "tow"; did you mean "two"'):
-        team.run(flow="mine")
-    assert not team.runs.exists()
-
 
 USES: list[tuple[list[str], dict[str, str], str, str]] = [
     (["--roles", "typo"], {}, 'unknown key "naem"; did you mean "name"?', "Known keys"),
