@@ -28,6 +28,7 @@ def test_dry_run_says_what_the_new_run_costs_at_most(tmp_path: Path) -> None:
     limited = console("rerun", "--dry-run", "--max-cost=0.5", "--json", folder=team.folder)
     *_, forecast = map(json.loads, limited.stdout.splitlines())
     assert (forecast["taken"], forecast["asked"]) == (0, 1)
+    assert forecast["cost"] == sum(forecast["tokens"].values()) / 100_000
     assert forecast["at_most"].startswith("at most $0.50, and the model calls in progress then")
 
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Unpack
 
@@ -206,26 +205,6 @@ def test_rerun_of_rerun_takes_over_both(tmp_path: Path, model: AnyModel) -> None
 
 
 @pytest.mark.long
-def test_changed_check_results_are_seen(tmp_path: Path) -> None:
-    """Only here checks run again, whose results decide on the real binary which later turns are taken over."""
-    team = builders(tmp_path)
-    first = team.run(flow="own")
-    report = again(team)
-    assert (taken(team), report.totals["turns"]) == ([True] * 7, 0)
-    assert files_of(workspace(report)) == files_of(team.workspace)
-    team.roles["judge"]["prompt_text"] = "Judge."
-    team.write_catalog()
-    forecast = forecast_rerun(RunFolder(first.folder), {})
-    assert [turn.role for turn in forecast.asked if turn.certain] == ["judge"] * 3
-    assert forecast.cost.known is None
-    price_playbook(team.folder / "roles/prices.yaml", 10)
-    priced = forecast_rerun(RunFolder(first.folder), {})
-    assert priced.cost.known == sum(priced.tokens.values()) / Decimal(100_000)
-    again(team, first.run_id)
-    assert taken(team) == [True, True, False, True, False, True, False]
-
-
-@pytest.mark.long
 def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
     """Only here tests run again, of which only the times differ: the roles see the earlier figures."""
     tests = "def test_it() -> None:\n    assert True\n"
@@ -384,7 +363,10 @@ def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
-    """Only here a rerun is resumed: it continues with its own turns, and takes over the rest."""
+    """Only here a rerun is resumed: it continues with its own turns, and takes over the rest.
+
+    Checks run again, and their results decide which later turns are taken over.
+    """
     team = builders(tmp_path)
     first = team.run(flow="own")
     team.roles["judge"]["prompt_text"] = "Judge."
