@@ -284,21 +284,6 @@ def test_definitions_that_cannot_be_saved_end_run_before_start(tmp_path: Path) -
 # Killed, damaged, or busy runs.
 
 
-@pytest.mark.long
-def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
-    """It is not listed, cannot be resumed or shown, and is not the latest run."""
-    team = team_of_three(tmp_path)
-    team.run(run_id="first")
-    RunFolder.create(team.runs, "second")
-    done = console("runs", "--json", folder=tmp_path)
-    assert [record["run_id"] for record in json.loads(done.stdout)] == ["first"]
-    for command in ("resume", "show"):
-        done = console(command, "second", folder=tmp_path)
-        assert (done.returncode, message_of(done)) == (2, "error: run second in runs has no run.json")
-        assert "see runs/second. Start another run" in done.stderr
-    assert team.resume(cycles=2).run_id == "first"
-
-
 def test_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = team.run(run_id="mine").folder
