@@ -14,9 +14,10 @@ from itertools import pairwise
 from textwrap import wrap
 
 from codex_multi_role.catalog import EVERY_ROLE
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.flow.chart import NEXT, OUT, Chart, Node, end_words
 from codex_multi_role.flow.routing import End
-from codex_multi_role.presentation.outcome import BAD, BUSY, IDLE, WARN
+from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN
 from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.presentation.wording import one_line, plural
 from codex_multi_role.run_folder.events import RunEnded
@@ -27,6 +28,8 @@ LETTER = 6.7
 TRACK = 16
 _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 _TRY = re.compile(r"/try-\d+$")
+_END_TONES: dict[int, str] = {ExitCode.GOAL_REACHED: GOOD, ExitCode.FAILED: BAD}
+"""As the run's status has them; any other code is one to look at: not reached, waiting, stopped."""
 
 
 @dataclass
@@ -113,9 +116,9 @@ class Words:
 
 @dataclass(frozen=True)
 class Box:
-    """A step, or an end (``kind`` "end good", "end bad"). ``count``: how often the run was there; 0: never.
+    """A step, or an end (``kind`` "end"). ``count``: how often the run was there; 0: never.
 
-    ``tone``: how the step's latest visit is doing.
+    ``tone``: how the step's latest visit is doing, or how good the end is.
     """
 
     kind: str
@@ -130,7 +133,7 @@ class Box:
 
     @property
     def is_end(self) -> bool:
-        return self.kind.startswith("end")
+        return self.kind == "end"
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,8 @@ class _FlowDrawing:
         for to, leads in sorted(labels, key=lambda place: place[1] == NEXT):
             yield _Out(" or ".join(filter(None, labels[to, leads])), to, leads, self._path.ways[node.id, to])
         if self._path.stopped is not None and self._path.stopped[0] == node.id:
-            yield _Out("the run ended here", self._path.stopped[1], OUT, 1)
+            end = self._path.stopped[1]
+            yield _Out(f"the run {'waits' if end.exit_code == ExitCode.WAITING else 'ended'} here", end, OUT, 1)
 
     def _place_steps(self, nodes: Sequence[Node], outs: list[list[_Out]]) -> dict[str, Box]:
         y, boxes = float(TOP), {}
@@ -261,10 +265,10 @@ class _FlowDrawing:
         self.picture.ways.append(DrawnTransition(line, label, out.count, title))
 
     def _to_end(self, out: _Out, end: End, y: float) -> str:
-        kind = "end bad" if end.exit_code else "end good"
+        tone = _END_TONES.get(end.exit_code, WARN)
         width = len(out.end) * LETTER + 22
         words = [Words(self._ends_x + 11, y + 4, out.end)]
-        self.picture.boxes.append(Box(kind, self._ends_x, y - 10, width, 20, words, out.count, end_words(end)))
+        self.picture.boxes.append(Box("end", self._ends_x, y - 10, width, 20, words, out.count, end_words(end), tone))
         return f"M{LEFT + BOX} {y}H{self._ends_x - 2}"
 
     def _to_step(self, to: str, y: float) -> str:

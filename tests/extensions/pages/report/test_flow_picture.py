@@ -70,11 +70,17 @@ def test_step_has_the_state_of_its_latest_visit() -> None:
     assert "plan 2 times, at work" in picture.in_words
 
 
-def test_run_that_stopped_elsewhere_says_where() -> None:
-    path = paths_taken(CHARTS, visits("plan"), ended("role_failed", 3))["outer"]
-    assert path.stopped == ("plan", End("role_failed", 3))
-    texts = [words.text for box in draw(CHARTS[0], path).boxes for words in box.words]
-    assert "role_failed, exit 3" in texts
+@pytest.mark.parametrize(
+    ("end", "tone", "how"), [(End("role_failed", 3), "bad", "ended"), (End("waiting_for_review", 4), "warn", "waits")]
+)
+def test_run_that_stopped_elsewhere_says_where(end: End, tone: str, how: str) -> None:
+    """A run that waits for a person is not drawn like one that failed."""
+    path = paths_taken(CHARTS, visits("plan"), ended(end.outcome, end.exit_code))["outer"]
+    assert path.stopped == ("plan", end)
+    picture = draw(CHARTS[0], path)
+    tones = {words.text: box.tone for box in picture.boxes for words in box.words}
+    assert tones[f"{end.outcome}, exit {end.exit_code}"] == tone
+    assert [way.label.text for way in picture.ways if way.label.text.startswith("the run")] == [f"the run {how} here"]
 
 
 def test_killed_run_has_no_end_and_removed_steps_are_skipped() -> None:

@@ -65,7 +65,7 @@ def test_changed_lines_lead_to_their_turn(report: Report) -> None:
 @pytest.mark.real
 def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> None:
     assert GOAL in report.text
-    assert f"All cycles are used up {ended.reason} ended, exit code 1: ended without reaching the goal" in report.text
+    assert f"All cycles are used up {ended.reason} exit code 1: ended without reaching the goal" in report.text
     assert f"Next codex-multi-role resume {ended.run_id} --runs-dir" in report.text
     assert f"{ended.totals['turns']:.0f} turns 1 repairs" in report.text
     assert "attempt 1" not in report.text
