@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,6 +20,9 @@ from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.turn_folder import REUSED
 
 KILLED = "killed"
+AROUND = 70
+"""Characters shown on each side of what a search found."""
+Happened = ReportedTurn | Question | TestRun | Note | Path
 LONGEST_RESULT = 8_000_000
 """Maximum bytes of a check's result that is read for its status, even if the page shows little of it."""
 
@@ -33,7 +37,6 @@ class Chip:
 class ReportEntry:
     """A row of the report. ``parts``: what it shows when opened."""
 
-    kind: str
     id: str
     at: str
     who: str
@@ -95,6 +98,40 @@ class Entries:
         """The entry with this id."""
         return next((self._entry(part) for part in self.parts if part.id == entry), None)
 
+    def matching(self, wanted: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the ids of entries in which a text occurs, with what is before, in and after its first match there."""
+        pattern = re.compile(re.escape(wanted), re.IGNORECASE)
+        for part in self.parts:
+            found = next(filter(None, map(pattern.search, self._texts(part.what))), None)
+            if found is not None:
+                start, end = found.span()
+                before = found.string[max(0, start - AROUND) : start]
+                yield part.id, [f"{'… ' if start > AROUND else ''}{before}", found[0], found.string[end : end + AROUND]]
+
+    def _texts(self, what: Happened) -> Iterator[str]:
+        """Yield what an entry says, and the files that it shows, without secrets."""
+        files: list[Path] = []
+        match what:
+            case ReportedTurn():
+                yield f"{what.role} turn {what.number} {what.summary}"
+                folder = TurnFolder.of(self._folder, what.role, what.number).path
+                files = [*(folder / name for name in FILES), *map(self._result_of, what.tests)]
+            case Question():
+                comment = what.answer.comment if what.answer else ""
+                yield self._folder.redact(f"{what.question}\n{what.show}\n{comment}")
+            case TestRun():
+                files = [self._result_of(what)]
+            case Path():
+                files = [what / "result.json"]
+            case Note():
+                yield what.words
+        for path in files:
+            if text := self._reader.text(path, exact=True):
+                yield text.text
+
+    def _result_of(self, tests: TestRun) -> Path:
+        return self._folder.path / "tests" / f"{tests.number:03d}" / "result.json"
+
     def _entry(self, part: TimedPart) -> ReportEntry:
         match part.what:
             case ReportedTurn() as turn:
@@ -115,7 +152,6 @@ class Entries:
         if status == RUNNING and not self._alive:
             status = KILLED
         return ReportEntry(
-            kind="turn",
             id=turn_id(turn.role, turn.number),
             at=turn.began,
             who=turn.role,
@@ -137,7 +173,6 @@ class Entries:
         about = one_line(self._folder.redact(question.question), 300)
         said = f" {one_line(self._folder.redact(answer.comment), 200)}" if answer and answer.comment else ""
         return ReportEntry(
-            kind="question",
             id=question_id(question.key),
             at=question.asked_at,
             who=f"question {question.key}",
@@ -151,7 +186,6 @@ class Entries:
         number = f"{tests.number:03d}"
         parts = test_parts(self._reader, self._folder.path / "tests" / number, "Result")
         return ReportEntry(
-            kind="check",
             id=tests_id(tests.number),
             at=tests.began,
             who=f"tests {number}",
@@ -165,7 +199,6 @@ class Entries:
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
         return ReportEntry(
-            kind="check",
             id=part.id,
             at=part.at,
             who=part.id.replace("-", " ", 1),
@@ -213,7 +246,7 @@ def _cost(result: dict[str, Any]) -> str:
 
 def _added(note: Note) -> ReportEntry:
     status = Chip("noted")
-    return ReportEntry("event", note_id(note), note.began, note.who, status, note.words, [])
+    return ReportEntry(note_id(note), note.began, note.who, status, note.words, [])
 
 
 @dataclass(frozen=True)
@@ -225,7 +258,7 @@ class TimedPart:
 
     id: str
     at: str
-    what: ReportedTurn | Question | TestRun | Note | Path
+    what: Happened
     piece: str = ""
 
 

@@ -59,7 +59,7 @@ def _page(folder: RunFolder) -> TemplateStream:
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, course, cut_at, alive=run.alive)
     tone = partial(course.tone_of, alive=run.alive)
-    style, script = asset("common.css") + asset("report.css"), asset("report.js")
+    style, script = asset("common.css") + asset("report.css"), asset("entries.js") + asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states, record = folder.redact.within(course.states_as_json()), read_record(folder)
     parts = page_parts(folder, changed_files(folder, record, course.turns))

@@ -151,8 +151,16 @@ class FollowedRun:
         """
         with self._course_lock:
             latest = next(reversed(self._plain.course.turns), None)
-            entries = Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
-            return entries.find(wanted or (turn_id(*latest) if latest else ""))
+            return self._entries().find(wanted or (turn_id(*latest) if latest else ""))
+
+    def search(self, wanted: str) -> dict[str, list[str]]:
+        """The entries in which a text occurs, as `Entries.matching` yields them. Any thread may ask."""
+        with self._course_lock:
+            entries = self._entries()
+        return dict(entries.matching(wanted))  # reads files for long: the run is followed meanwhile
+
+    def _entries(self) -> Entries:
+        return Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
 
     def _look(self) -> bool:
         if time.monotonic() - self._refreshed_at >= FACTS_SECONDS:

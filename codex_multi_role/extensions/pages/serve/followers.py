@@ -7,16 +7,17 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 from anyio import to_thread
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.extensions.pages.report.entries import ReportEntry
 from codex_multi_role.extensions.pages.serve.followed_run import FollowedRun, Snapshot
 from codex_multi_role.presentation.outcome import run_status
 from codex_multi_role.run_folder import RunFolder
 
+T = TypeVar("T")
 LOOK_SECONDS = 0.2
 LINGER_LOOKS = 25
 """Looks without a visitor before a follower closes: a page opens its stream of events a moment later."""
@@ -102,11 +103,11 @@ class Followers:
                 raise follower.failure
             return follower.snapshot
 
-    async def entry(self, folder: RunFolder, wanted: str) -> ReportEntry | None:
-        """Return what `FollowedRun.entry` does, of the run as it is now. Raises as `snapshot` does."""
+    async def ask(self, folder: RunFolder, question: Callable[[FollowedRun, str], T], wanted: str) -> T:
+        """Return what ``question`` says of the run as it is now, in a thread. Raises as `snapshot` does."""
         await self.snapshot(folder)
         async with self._visit(folder) as follower:
-            return await to_thread.run_sync(follower.state.entry, wanted)
+            return await to_thread.run_sync(question, follower.state, wanted)
 
     @property
     def full(self) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
@@ -27,7 +27,7 @@ from codex_multi_role.extensions.pages.serve.deciding import (
     values_of,
     with_box,
 )
-from codex_multi_role.extensions.pages.serve.followed_run import Facts
+from codex_multi_role.extensions.pages.serve.followed_run import Facts, FollowedRun
 from codex_multi_role.extensions.pages.serve.followers import Followers, TooManyViewers
 from codex_multi_role.extensions.pages.serve.forms import Form, in_form_words, page, problem
 from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
@@ -68,6 +68,7 @@ TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again 
 
 APPROVE = "approve"
 MOST_POINTS = 100
+LONGEST_SEARCH = 200
 VERDICTS = (APPROVE, "reject")
 
 Act = Callable[[RunFolder, Form], str]
@@ -95,10 +96,19 @@ class RunPages:
         """What the entry ``?at=`` shows, as the part of the page that it fills."""
         folder = await run_in_threadpool(self._folder, request)
         try:
-            entry = await self._followers.entry(folder, request.query_params.get("at", ""))
+            entry = await self._followers.ask(folder, FollowedRun.entry, request.query_params.get("at", ""))
         except TooManyViewers:
             return problem(503, *TOO_MANY)
         return page("panel.html", 404 if entry is None else 200, entry=entry, run_id=folder.run_id)
+
+    async def search(self, request: Request) -> Response:
+        """Which entries have the text ``?text=``, by id, and where, as JSON."""
+        folder = await run_in_threadpool(self._folder, request)
+        wanted = request.query_params.get("text", "")[:LONGEST_SEARCH]
+        try:
+            return JSONResponse(await self._followers.ask(folder, FollowedRun.search, wanted))
+        except TooManyViewers:
+            return problem(503, *TOO_MANY)
 
     async def decide(self, request: Request) -> Response:
         """Show a question of the run with what the decision needs: the one that ``?question=`` names, or the first."""
@@ -200,7 +210,7 @@ class RunPages:
         """``chosen``: what the address selects, an entry and lines of the log."""
         try:
             snapshot = await self._followers.snapshot(folder)
-            entry = await self._followers.entry(folder, chosen.get("at", ""))
+            entry = await self._followers.ask(folder, FollowedRun.entry, chosen.get("at", ""))
         except TooManyViewers:
             return problem(503, *TOO_MANY)
         if snapshot.facts is None:

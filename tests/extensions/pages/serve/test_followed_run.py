@@ -159,6 +159,17 @@ def test_tree_and_timeline_lead_to_what_the_panel_shows(tmp_path: Path) -> None:
     assert state.entry("turn-nobody-1") is None
 
 
+def test_search_finds_texts_in_files_but_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "a-secret-of-mine")
+    folder = make_run(tmp_path / "runs", "first")
+    (folder.path / "planner/turn_001/changes.patch").write_text("+token = 'a-secret-of-mine'\n")
+    state = followed(folder)
+    assert state.search("role: PLANNER")["turn-planner-1"] == ["", "Role: planner", ""]
+    assert [*state.search("assert 1 == 2")] == ["turn-implementer-2"], "in the tests after that turn"
+    assert [*state.search("+token")] == ["turn-planner-1"]
+    assert state.search("secret-of") == state.search("such a text") == {}
+
+
 def test_long_run_is_not_drawn_again_for_each_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_run, "FEW_TURNS", 1)
     monkeypatch.setattr(followed_run, "TURNS_DRAWN_A_SECOND", 0.001)

@@ -294,6 +294,30 @@ def test_turn_and_filter_are_chosen_and_in_the_address(page: Page) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("shown")
+def test_turns_are_searched_and_opened_by_keys(page: Page) -> None:
+    """Only here the live page is searched; the report's tests try the rest of the same script."""
+    page.goto("/runs/ended")
+    leaves = page.get_by_role("navigation", name="Steps, tasks and turns").locator("a:visible")
+    page.keyboard.press("/")
+    page.keyboard.type("role: Planner")
+    page.get_by_text("2 of 7 entries").wait_for()
+    assert leaves.locator("mark").all_inner_texts() == ["Role: planner"] * 2
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="planner turn 1").wait_for()
+    page.reload()
+    page.get_by_text("2 of 7 entries").wait_for()
+    assert_accessible(page)
+    for key in "jjo":
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="planner turn 2").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_label("Show", exact=True).select_option("problem")
+    page.get_by_text("2 of 7 entries").wait_for()
+    assert page.url.endswith("at=turn-planner-2&kind=problem")
+
+
+@pytest.mark.long
 def test_line_is_commented_on_by_keyboard_alone(page: Page, server: Served, team: TeamFolder) -> None:
     """Only here a comment on a line is made without a mouse."""
     (team.folder / "workspace/a.html").unlink(missing_ok=True)

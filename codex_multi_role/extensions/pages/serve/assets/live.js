@@ -91,9 +91,7 @@ function followRun(log) {
   function refilter(event) {
     event.preventDefault();
     event.stopPropagation(); // nothing is sent
-    const address = new URL(location.href);
-    for (const field of [text, roles, level]) field.value ? address.searchParams.set(field.name, field.value) : address.searchParams.delete(field.name);
-    history.replaceState(null, "", address);
+    remember(Object.fromEntries([text, roles, level].map((field) => [field.name, field.value])));
     for (const line of log.children) line.hidden = !fits(line);
     log.scrollTop = log.scrollHeight;
   }
@@ -164,10 +162,31 @@ async function load(entry) {
   const answer = await fetch(`${panel.dataset.source}?at=${encodeURIComponent(entry)}`).catch(() => null);
   if (answer?.ok) replace(panel, await answer.text()); // as it was, if the server is gone
   mark();
+  walk.highlight();
+}
+
+async function search(text) {
+  const answer = await fetch(`${panel.dataset.source.replace(/panel$/, "search")}?text=${encodeURIComponent(text)}`).catch(() => null);
+  return new Map(Object.entries(answer?.ok ? await answer.json() : {}));
+}
+
+async function openLeaf(leaf) {
+  remember({ done: "", at: leaf.dataset.target }, "pushState");
+  await load(leaf.dataset.target);
+  panel.scrollIntoView({ block: "nearest" });
+  return panel;
+}
+
+// Put what is chosen into the address.
+function remember(names, change = "replaceState") {
+  const address = new URL(location.href);
+  for (const [name, value] of Object.entries(names)) value ? address.searchParams.set(name, value) : address.searchParams.delete(name);
+  history[change](null, "", address);
 }
 
 // The tree is new: so may be what an open turn has.
 function renew() {
+  if (document.body.classList.contains("filtered")) walk.filter();
   if (!shown() || panel.querySelector("[data-live]")) load(shown());
   else mark();
 }
@@ -176,14 +195,14 @@ function choose(event) {
   const target = event.target.closest("[data-target]")?.dataset.target;
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const address = new URL(location.href);
-  address.searchParams.delete("done");
-  address.searchParams.set("at", target);
-  history.pushState(null, "", address);
-  load(target).then(() => {
-    panel.querySelector("h2").focus({ preventScroll: true });
-    panel.querySelector("h2").scrollIntoView({ block: "nearest" });
-  });
+  chooseEntry(target);
+}
+
+async function chooseEntry(target) {
+  remember({ done: "", at: target }, "pushState");
+  await load(target);
+  panel.querySelector("h2").focus({ preventScroll: true });
+  panel.querySelector("h2").scrollIntoView({ block: "nearest" });
 }
 
 function reloadList(list) {
@@ -253,9 +272,18 @@ window.addEventListener("pageshow", () => {
 
 const log = document.getElementById("log");
 const list = document.getElementById("list");
+const walk = panel && walkEntries({
+  all: () => [...document.querySelectorAll("#tree a.leaf")],
+  find: search,
+  open: openLeaf,
+  shown: () => [panel],
+  changed: (find, kind) => remember({ find, kind }),
+});
 if (log) followRun(log);
 if (panel) {
   mark();
+  for (const [id, name] of [["search", "find"], ["kind", "kind"]]) byId(id).value = new URL(location.href).searchParams.get(name) ?? "";
+  if (byId("search").value || byId("kind").value) walk.look();
   document.addEventListener("click", choose);
   window.addEventListener("popstate", () => load(new URL(location.href).searchParams.get("at") ?? ""));
 }
