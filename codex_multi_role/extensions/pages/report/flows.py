@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from codex_multi_role.catalog import FlowSpec, read_flows
+from codex_multi_role.cli.flow_explanation import worst_case_words
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.extensions.pages.report.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.extensions.pages.report.run_tree import ToneOf
 from codex_multi_role.flow.chart import Chart, charts
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunOptions
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,15 @@ class Flows:
 
 @dataclass(frozen=True)
 class KnownFlows:
-    """The charts of the flows, read once for any number of drawings; ``shown``: the same without secrets."""
+    """The charts of the flows, read once for any number of drawings; ``shown``: the same without secrets.
+
+    ``at_most``: the worst case of the whole run.
+    """
 
     own: tuple[Chart, ...] = ()
     shown: tuple[Chart, ...] = ()
     problem: str = ""
+    at_most: str = ""
 
     @classmethod
     def of_run(cls, folder: RunFolder, record: Mapping[str, Any], course: Course) -> Self:
@@ -39,7 +46,7 @@ class KnownFlows:
         try:
             flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
             shown = charts({each: _without_secrets(flow, folder.redact) for each, flow in flows.items()}, name)
-            return cls(charts(flows, name), shown)
+            return cls(charts(flows, name), shown, at_most=worst_case_of(folder, record))
         except (CodexMultiRoleError, OSError) as error:
             return cls(problem=one_line(folder.redact(str(error)), 500))
 
@@ -56,3 +63,14 @@ def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
         return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
     except ValueError as error:
         raise DefinitionError(f"a name in {flow.name} is the value of a secret variable and was masked") from error
+
+
+def worst_case_of(folder: RunFolder, record: Mapping[str, Any]) -> str:
+    """The worst case of the whole run, by the definitions that it kept; empty if they cannot be read."""
+    try:
+        options = RunOptions.from_record(dict(record["options"]))
+        source = folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))
+        flows, catalog = load_flow_and_called(str(record["flow"]), load_catalog(source))
+        return worst_case_words(flows, str(record["flow"]), catalog, options)
+    except (CodexMultiRoleError, OSError, LookupError, TypeError, ValueError):
+        return ""

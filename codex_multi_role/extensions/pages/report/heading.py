@@ -55,8 +55,8 @@ class Heading:
         return self.status == RunStatus.RUNNING
 
 
-def heading(folder: RunFolder, course: Course) -> Heading:
-    """Build the heading from ``run.json``, or from the events if it cannot be read."""
+def heading(folder: RunFolder, course: Course, at_most: str) -> Heading:
+    """Build the heading from ``run.json``, or from the events if it cannot be read. ``at_most``: the worst case."""
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")
@@ -71,7 +71,7 @@ def heading(folder: RunFolder, course: Course) -> Heading:
         hint=one_line(record.get("hint") or "", 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, record, status),
-        facts=facts_of(record, course),
+        facts=[*facts_of(record, course, at_most), ("fork", folder.command("fork", "--from", "STEP:VISIT"))],
         figures=list(figures_of(totals_now(folder, record), len(files), course)),
         roles=list(course.roles.values()),
         files=[one_line(name) for name in files[:FILES_NAMED]],
@@ -79,12 +79,12 @@ def heading(folder: RunFolder, course: Course) -> Heading:
     )
 
 
-def facts_of(record: Mapping[str, Any], course: Course) -> list[tuple[str, str]]:
+def facts_of(record: Mapping[str, Any], course: Course, at_most: str) -> list[tuple[str, str]]:
     """What is known about the run, by name."""
-    return [(name, value) for name, value in _facts(record, course) if value]
+    return [(name, value) for name, value in _facts(record, course, at_most) if value]
 
 
-def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str]]:
+def _facts(record: Mapping[str, Any], course: Course, at_most: str) -> Iterator[tuple[str, str]]:
     flow = record.get("flow") or course.started.flow
     cycles = course.started.cycles
     yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
@@ -94,13 +94,14 @@ def _facts(record: Mapping[str, Any], course: Course) -> Iterator[tuple[str, str
     if playbook := record.get("playbook"):
         yield "model", f"none (answers from the playbook {one_line(playbook)})"
     if forked := course.forked:
-        yield "fork", one_line(forked, 1000)
+        yield "forked", one_line(forked, 1000)
     elif isinstance(origin := record.get("forked_from"), Mapping):
         yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
     yield "started", _when(record.get("started_at") or course.began)
     if isinstance(resumed := record.get("resumed_at"), list):
         yield "resumed", ", ".join(map(_when, resumed[-5:]))
     yield "ended", _when(record.get("ended_at"))
+    yield "worst case", at_most
     yield "cost by step", costs_by_step(course.step_costs)
     if tests := course.latest_tests:
         yield "failed tests", failed_tests(tests.told)

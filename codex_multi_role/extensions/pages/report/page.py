@@ -55,17 +55,19 @@ def write_report(folder: RunFolder, path: Path | None = None) -> Path:
 
 def _page(folder: RunFolder) -> TemplateStream:
     course = Course.of_run(folder)
-    run = heading(folder, course)
+    record = read_record(folder)
+    flows = KnownFlows.of_run(folder, record, course)
+    run = heading(folder, course, flows.at_most)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, course, cut_at, alive=run.alive)
     tone = partial(course.tone_of, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("entries.js") + asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
-    states, record = folder.redact.within(course.states_as_json()), read_record(folder)
+    states = folder.redact.within(course.states_as_json())
     parts = page_parts(folder, changed_files(folder, record, course.turns))
     return template("report.html").stream(
         run=run,
-        flows=KnownFlows.of_run(folder, record, course).drawn(course, tone),
+        flows=flows.drawn(course, tone),
         timeline=timeline(course, entries.questions, tone),
         tree=run_tree(course, entries, tone),
         entries=entries,

@@ -80,6 +80,7 @@ def create_application(
             Route("/runs/{run}/decide", run_pages.decide),
             Route("/runs/{run}/panel", run_pages.panel),
             Route("/runs/{run}/search", run_pages.search),
+            Route("/runs/{run}/changes", run_pages.changes),
             Route("/runs/{run}/events", run_pages.events),
             Route("/runs/{run}/report", run_pages.report),
             Route("/runs/{run}/files/{path:path}", run_pages.files),

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from codex_multi_role.cli.flow_explanation import worst_case_words
-from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.pages.report.flows import worst_case_of
 from codex_multi_role.extensions.pages.serve.diff_view import DiffFile, DiffLine, diff_files
 from codex_multi_role.extensions.pages.serve.forms import Form
-from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.presentation.deciding import Situation, situation_of
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, is_list_of_texts, problem_of
-from codex_multi_role.run_options import RunOptions
 
 OF_VALUES, OF_LINES, ADD, CHOSEN = "value.", "on.", "add", "chosen"
 """Form fields: beginnings of the names for values and for comments on lines; the button for another comment, and its
@@ -88,7 +86,7 @@ def decision_of(folder: RunFolder, question: Question, pending: list[Question], 
         question=question,
         situation=situation,
         files=diff_files(changes, folder.redact, situation.writers) if changes is not None else [],
-        at_most=_at_most(folder, folder.record()),
+        at_most=worst_case_of(folder, folder.record()),
         fields=[_field(question, name, sent) for name in question.fields],
         sent=sent,
         others=[each for each in pending if each.key != question.key],
@@ -125,17 +123,6 @@ def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
         found = _PLACE.fullmatch(name.removeprefix(OF_LINES)) if name.startswith(OF_LINES) else None
         if found is not None:
             yield name, {"path": found[3], "line": int(found[2]), "side": found[1], "text": text.strip()}
-
-
-def _at_most(folder: RunFolder, record: Mapping[str, Any]) -> str:
-    """The worst case of the whole run, by the definitions that it kept; empty if they cannot be read."""
-    try:
-        options = RunOptions.from_record(dict(record["options"]))
-        source = folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))
-        flows, catalog = load_flow_and_called(str(record["flow"]), load_catalog(source))
-        return worst_case_words(flows, str(record["flow"]), catalog, options)
-    except (CodexMultiRoleError, OSError, LookupError, TypeError, ValueError):
-        return ""
 
 
 def _field(question: Question, name: str, sent: Form) -> AnswerField:

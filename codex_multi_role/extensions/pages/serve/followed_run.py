@@ -210,6 +210,7 @@ class FollowedRun:
 
     def _take_snapshot(self, facts: Facts) -> Snapshot:
         course = self._plain.course
+        drawn = self._drawings(facts)
         tasks = [piece for piece in course.pieces.values() if piece.is_task and piece.state not in OVER]
         files = [str(file["path"]) for file in facts.record.get("files") or ()] or [*course.files.paths]
         values = {
@@ -219,12 +220,11 @@ class FollowedRun:
             "course": course,
             "open_tasks": tasks if facts.alive else [],
             "files": files,
-            "shown_facts": facts_of(facts.record, course),
+            "shown_facts": facts_of(facts.record, course, self._flows.at_most),
             "figures": [*figures_of(_totals(course), len(files), course)],
             "form_secret": self._form_secret,
         }
-        pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS}
-        pages |= self._drawings(facts)
+        pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS} | drawn
         versions = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, html in pages.items()}
         return Snapshot(
             number=self._number,

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.extensions.pages.report.page_parts import page_parts
 from codex_multi_role.extensions.pages.serve.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.extensions.pages.serve.deciding import (
     ADD,
@@ -27,6 +28,7 @@ from codex_multi_role.extensions.pages.serve.deciding import (
     values_of,
     with_box,
 )
+from codex_multi_role.extensions.pages.serve.diff_view import diff_files
 from codex_multi_role.extensions.pages.serve.followed_run import Facts, FollowedRun
 from codex_multi_role.extensions.pages.serve.followers import Followers, TooManyViewers
 from codex_multi_role.extensions.pages.serve.forms import Form, in_form_words, page, problem
@@ -34,11 +36,11 @@ from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
 from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
-from codex_multi_role.presentation.recorded import open_questions
-from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.presentation.recorded import changes_of, files_of, open_questions, read_record
+from codex_multi_role.run_folder import Questions, RunFolder, list_turns
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.past import beginnings, events_with_inherited
+from codex_multi_role.run_folder.past import START, beginnings, decision_before, events_with_inherited
 from codex_multi_role.run_folder.typed_answers import OPTION
 
 PING_SECONDS = 15
@@ -133,6 +135,24 @@ class RunPages:
         wrong, hint = wrong.removeprefix(f"{question.key}: "), "" if decision.fields else hint
         values |= {"goes_on": is_alive(folder) or SHARED in folder.record(), "of_values": OF_VALUES, "on": OF_LINES}
         return page("decision.html", 409 if wrong else 200, **values, wrong=wrong, hint=hint)
+
+    def changes(self, request: Request) -> Response:
+        """Show what changed since ``?since=``, a point of the run, line by line, and what extensions say of it."""
+        folder = self._folder(request)
+        since = request.query_params.get("since", START)
+        try:
+            changes = changes_of(folder, since)
+        except UsageError as error:
+            return problem(404, "These changes are not recorded", str(error))
+        writers: dict[str, list[str]] = {}
+        for role, turn in list_turns(folder):
+            for path in files_of(turn):
+                writers.setdefault(path, []).append(f"{role} {turn.number}")
+        parts = page_parts(folder, [each.path for each in changes.files])
+        values: dict[str, Any] = {"since": since, "decided": decision_before(folder, ""), "parts": parts}
+        values |= {"files": diff_files(changes, folder.redact, writers), "has_workers": self._runs.has_workers}
+        goal = read_record(folder).get("goal") or folder.run_id
+        return page("changes.html", run_id=folder.run_id, goal=goal, **values)
 
     async def events(self, request: Request) -> Response:
         """Stream what is new after ``Last-Event-ID`` or ``?after=`` as server-sent events."""
