@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codex_multi_role.run_folder import Question, Questions
+from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from tests.support.browser import assert_accessible, browser
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
@@ -32,6 +34,9 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
 def server(team: TeamFolder) -> Iterator[Served]:
     with served(team.folder, **QUICK) as server:
         yield server
+    for path in team.runs.iterdir():  # some of what pages started waits for an answer
+        if is_alive(run := RunFolder(path)):
+            stop_run(run)
 
 
 @pytest.fixture
@@ -148,6 +153,16 @@ def test_decision_with_line_comment_and_edit_then_fork_and_compare(
         page.get_by_role("row", name="make.1 same").wait_for()
         if scripts:
             assert_accessible(page)
+        page.goto(f"/runs/{first}/changes")
+        page.get_by_role("heading", name="1 file changed since the start").wait_for()
+        page.locator("summary", has_text="2 lines").click()
+        assert (
+            page.get_by_role("link", name="writer 1").first.get_attribute("href") == f"/runs/{first}?at=turn-writer-1"
+        )
+        if scripts:
+            assert_accessible(page)
+        page.get_by_role("link", name="since the decision look.1").click()
+        page.get_by_role("heading", name="0 files changed since the decision look.1").wait_for()
         page.goto(f"/start?from={first}")
         assert page.get_by_label("Goal").input_value() == "release it"
         assert page.get_by_text("Worst case: at most").count() == 1
