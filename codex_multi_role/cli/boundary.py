@@ -14,11 +14,11 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.output import annotate, discard_output, say
-from codex_multi_role.cli.tables import columns_of
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode, system_error
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import command, runs_here
+from codex_multi_role.presentation.wording import columns_of
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import ended_options

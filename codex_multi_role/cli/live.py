@@ -14,13 +14,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import click
-from rich.console import Console, ConsoleOptions, Group, RenderableType  # noqa: TID251 - made to clean its texts
+from rich.cells import chop_cells
+from rich.console import (
+    Console,  # noqa: TID251 - made to clean its texts
+    ConsoleOptions,
+    Group,
+    RenderableType,
+    RenderResult,
+)
 from rich.live import Live
-from rich.segment import Segment
+from rich.live_render import LiveRender
+from rich.segment import ControlType, Segment
+from rich.style import Style
 from rich.text import Text
 
 from codex_multi_role.cli.keys import TERMINAL, Key, Keys
@@ -43,22 +53,29 @@ from codex_multi_role.presentation.outcome import (
 from codex_multi_role.presentation.pieces import RUNNING
 from codex_multi_role.presentation.plain import role_lines
 from codex_multi_role.presentation.recorded import PAGES, changes_of, patch_of
-from codex_multi_role.presentation.tree import GLYPHS, UNLIMITED, Row, Tree, cut, fit, glyphs_of
+from codex_multi_role.presentation.tree import GLYPHS, UNLIMITED, Row, Tree, fit, glyphs_of
 from codex_multi_role.presentation.wording import (
     BEFORE,
     amounts,
     clock,
+    columns_of,
+    cut,
     duration,
     judged,
     one_line,
+    plural,
     seconds_between,
     verdict,
     verdict_before,
 )
 from codex_multi_role.run_folder import Record, event_of
 
+CONTINUES = [(ControlType.CURSOR_FORWARD, 0)]
+"""Of a part of a line that the next part follows; rich neither measures nor cuts a control."""
 LATEST_WARNINGS = 3
 FOLLOWED_LINES = 6
+LEAST_ROWS = 3
+"""Of the tree; what is said below it gives way."""
 RULER = Console(file=io.StringIO())
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -69,11 +86,34 @@ WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 class DrawingConsole(Console):
-    """A terminal that no text in a drawing controls."""
+    """A terminal that no text in a drawing controls, and that gets only what its encoding has."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
+        continues = False
+        for text, style, control in super().render(renderable, options):
+            if not (continues and text == "\n" and isinstance(renderable, LiveRender)):
+                shown = text if control else printable(text, keep="\n")
+                yield Segment(shown.encode(self.encoding, "replace").decode(self.encoding), style, control)
+            continues = control is CONTINUES
+
+
+@dataclass
+class Whole:
+    """A text that the terminal itself continues on its next line: it is copied as one, and counted as several.
+
+    An address is a link.
+    """
+
+    text: str
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        link = Style(link=self.text if self.text.startswith("file://") else None)
+        *full, last = chop_cells(printable(self.text), options.max_width)
+        for chunk in full:
+            yield Segment(chunk, link, CONTINUES)
+            yield Segment.line()
+        yield Segment(last, link)
+        yield Segment.line()
 
 
 def render(
@@ -83,65 +123,85 @@ def render(
     height: int = UNLIMITED,
     *,
     questions: bool = True,
+    figures: bool = True,
     glyphs: dict[str, str] = GLYPHS,
     below: Sequence[RenderableType] = (),
 ) -> RenderableType:
     """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines.
 
-    ``questions``: whether to show them, because they are not asked elsewhere on this terminal. ``below``: its end.
+    ``questions``: whether to show them, because they are not asked elsewhere on this terminal. ``figures``: whether to
+    show the tests and files, because no summary follows. ``below``: its end.
     """
-    above = [Text(cut(words, width), style) for words, style in _above(course, now) if words]
-    told = [Text(cut(words, width), style) for words, style in _below(course, questions=questions)]
-    commands = _answers(course) if questions else []
-    below = [*told, *commands, *below]
-    lines_left = height - len(RULER.render_lines(Group(*above, *below), RULER.options.update_width(width)))
+    above = [*_above(course, now, width)]
+    told = [*_told(course)] if figures else []
+    end = [*(_asked(course, width) if questions else ()), *below]
+    while told and height - _lines_of(width, *above, *told, *end) < LEAST_ROWS:
+        told.pop()
+    lines_left = height - _lines_of(width, *above, *told, *end)
     rows = fit(list(Tree(course, now, width).rows()), max(1, lines_left))
-    return Group(*above, *(_drawn(row, width, glyphs) for row in rows), *below)
+    return Group(*above, *(_drawn(row, width, glyphs) for row in rows), *told, *end)
+
+
+def _lines_of(width: int, *parts: RenderableType) -> int:
+    return len(RULER.render_lines(Group(*parts), RULER.options.update_width(width)))
 
 
 def _drawn(row: Row, width: int, glyphs: dict[str, str]) -> Text:
     glyph = (f"{glyphs.get(row.tone, ' ')} ", STYLES.get(row.tone, ""))
-    words = cut(row.words, width - len(row.indent) - len(glyph[0]))
+    words = row.fitted(width - len(row.indent) - len(glyph[0]))
     return Text.assemble(row.indent, glyph, (words, STYLES[IDLE] if row.tone == IDLE else ""))
 
 
-def _above(course: Course, now: str) -> Iterator[tuple[str, str]]:
-    """The lines above the tree, each with its style: what it is for, how far it is, what the first turn waits for."""
+def _above(course: Course, now: str, width: int) -> Iterator[Text]:
+    """The lines above the tree: what it is for, how far it is, what the first turn waits for."""
     run, before = course.started, course.baseline
-    yield f"run {run.run_id}  flow {one_line(run.flow)}  {one_line(run.goal)}" if run.run_id else "starting", "bold"
-    yield one_line(course.forked, 500), STYLES[IDLE]
-    yield playbook_in_words(run.playbook) if run.playbook else "", STYLES[WARN]
+    names = f"run {run.run_id}  flow {one_line(run.flow)}"
+    yield from _beside(one_line(run.goal), names, width, "bold") if run.run_id else [Text("starting", "bold")]
+    if course.forked:
+        yield Text(one_line(course.forked, 2 * width), STYLES[IDLE])
+    if run.playbook:
+        yield Text(playbook_in_words(run.playbook), STYLES[WARN])
     ended = outcome_in_words(course.ended.outcome) if course.ended is not None else ""
     elapsed = f"{duration(seconds_between(run.at, now))} elapsed" if run.at else ""
-    yield "  ".join(filter(None, (", ".join(filter(None, (ended, course.where))), elapsed))), ""
-    if course.ended is not None:
-        return
-    if left := amounts(course.left(now)):
-        yield f"left: {', '.join(left)}", ""
-    if before is not None and before.status == RUNNING:
+    where = "  ".join(filter(None, (", ".join(filter(None, (ended, course.where))), elapsed)))
+    left = amounts(course.left(now)) if course.ended is None else []
+    yield from _beside(where, f"left: {', '.join(left)}" if left else "", width)
+    if course.ended is None and before is not None and before.status == RUNNING:
         last = f" ({duration(before.seconds)} last time)" if before.seconds else ""
         running = f"{duration(seconds_between(before.at, now))}{last}; skip: --no-baseline"
-        yield f"waiting for the {BEFORE}: {running}", STYLES[BUSY]
+        yield Text(f"waiting for the {BEFORE}: {running}", STYLES[BUSY])
 
 
-def _below(course: Course, *, questions: bool) -> Iterator[tuple[str, str]]:
-    """Those below the tree."""
+def _beside(first: str, second: str, width: int, style: str = "") -> list[Text]:
+    """Both on one line if they fit, otherwise on two."""
+    fits = columns_of(f"{first}  {second}") <= width
+    lines = [Text.assemble((first, style), f"  {second}")] if fits else [Text(cut(first, width), style), Text(second)]
+    return [line for line in lines if line.plain.strip()]
+
+
+def _told(course: Course) -> Iterator[Text]:
+    """The lines below the tree, the most important first."""
     if (tests := course.latest_tests) is not None:
-        yield f"tests {tests.number:03d}: {verdict(tests.told)}", STYLES[tone_of(judged(tests.told), BAD)]
+        yield Text(f"tests {tests.number:03d}: {verdict(tests.told)}", STYLES[tone_of(judged(tests.told), BAD)])
     elif course.baseline is not None and course.baseline.status != RUNNING:
-        yield f"{BEFORE}: {verdict_before(vars(course.baseline))}", ""
-    if course.files.written or course.files.skipped:
-        yield f"files in answers: {course.files.in_words}", ""
+        yield Text(f"{BEFORE}: {verdict_before(vars(course.baseline))}")
     for words in course.warnings[-LATEST_WARNINGS:]:
-        yield f"warning: {one_line(words)}", STYLES[WARN]
-    for key, words in course.questions.items() if questions else ():
-        yield one_line(f"review {key}: {words}"), STYLES[WARN]
+        yield Text(f"warning: {one_line(words)}", STYLES[WARN])
+    if course.files.written or course.files.skipped:
+        yield Text(f"files in answers: {course.files.in_words}")
 
 
-def _answers(course: Course) -> list[Text]:
-    """The commands for the oldest question, never cut."""
-    commands = answer_commands(course.run_folder, list(course.questions)) if course.questions else ()
-    return [Text(f"  {what}: {command}") for what, command in zip(("answer", "reject"), commands, strict=False)]
+def _asked(course: Course, width: int) -> Iterator[RenderableType]:
+    """The oldest question with its commands, which are never cut, and how many others there are."""
+    keys = list(course.questions)
+    for key in keys[:1]:
+        yield Text(one_line(f"review {key}: {course.questions[key]}"), STYLES[WARN])
+        for what, command in zip(("answer", "reject"), answer_commands(course.run_folder, keys), strict=True):
+            fits = columns_of(line := f"  {what}: {command}") <= width
+            yield Text(line if fits else f"  {what}:")
+            yield from () if fits else [Whole(command)]
+    if keys[1:]:
+        yield Text(f"and {plural(len(keys) - 1, 'more question')}", STYLES[WARN])
 
 
 class Drawing:
@@ -170,11 +230,11 @@ class Drawing:
         """Say it below what is drawn, until the next key."""
         self._told = text
 
-    def below(self) -> list[Text]:
+    def below(self) -> list[RenderableType]:
         """The latest messages and, while keys are read, the list of keys."""
         line = self._keys.line if self._keys is not None else ""
         lines = self._told.splitlines()
-        told = [Text(each, f"link {each}" if each.startswith("file://") else "", overflow="fold") for each in lines]
+        told = [Whole(each) if each.startswith("file://") else Text(each) for each in lines]
         return [*told, Text(cut(line, self.console.size.width), style=STYLES[IDLE])] if line else []
 
     def start(self) -> None:
@@ -252,7 +312,8 @@ class LiveTable(Drawing):
             size, glyphs = self.console.size, glyphs_of(self.console.encoding)
             below = [*self._followed_lines(size.width), *self.below()] if is_live else []
             questions = is_live and not self._asks
-            return render(course, now, size.width, size.height, questions=questions, glyphs=glyphs, below=below)
+            shown = {"questions": questions, "figures": is_live}
+            return render(course, now, size.width, size.height, **shown, glyphs=glyphs, below=below)
 
     def _followed_lines(self, width: int) -> list[Text]:
         latest = list(self._said.get(self._followed, ()))[-max(1, self.console.size.height // 4) :]

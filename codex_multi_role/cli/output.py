@@ -17,9 +17,10 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.cli.tables import Column, columns_of, shown_at, wrapped
+from codex_multi_role.cli.tables import Column, shown_at
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
+from codex_multi_role.presentation.wording import columns_of, wrapped
 from codex_multi_role.run_folder.folder import PROGRAM
 
 PATIENCE_SECONDS = 30.0
@@ -101,11 +102,12 @@ def _line(text: str, stream: TextIO | None) -> str:
     lines = [first, *(f"  {each.removeprefix('  ')}" for each in others)]
     context = click.get_current_context(silent=True)
     is_plain = os.environ.get("CI") or runs_here() or (context is not None and context.params.get("plain"))
-    is_drawn = stream is not None and _draws(stream) and not is_plain
-    return _safe("\n".join(map(_fitted, lines) if is_drawn else lines))
+    if stream is not None and stream.isatty() and not is_plain:
+        lines = [_fitted(line, links=_draws(stream)) for line in lines]
+    return _safe("\n".join(lines))
 
 
-def _fitted(line: str) -> str:
+def _fitted(line: str, *, links: bool) -> str:
     """The line for a terminal: broken at blanks; a path or an address alone or after a label is a link.
 
     If it does not fit beside its label, it is printed unbroken on the next line, as a command is.
@@ -118,8 +120,9 @@ def _fitted(line: str) -> str:
         return "\n".join(wrapped(line, width))
     fits = columns_of(line) <= width
     start = line.removesuffix(what) if fits or not label.strip() else f"{label.rstrip()}\n"
-    address = Path(what).absolute().as_uri() if is_path else what if is_address else ""
-    return start + (f"\x1b]8;;{address}\x1b\\{what}\x1b]8;;\x1b\\" if address else what)
+    address = Path(what).absolute().as_uri() if is_path else what
+    is_link = links and (is_path or is_address)
+    return start + (f"\x1b]8;;{address}\x1b\\{what}\x1b]8;;\x1b\\" if is_link else what)
 
 
 def _safe(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN
-from codex_multi_role.presentation.wording import ELLIPSIS, one_line
+from codex_multi_role.presentation.wording import ELLIPSIS, columns_of, cut, first_columns, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -47,40 +46,10 @@ class Column:
     def fitted(self, cell: str, width: int) -> str:
         """The cell, aligned, and shortened if it is wider."""
         if columns_of(cell) > width and self.least:
-            room = width - len(ELLIPSIS)
-            cell = ELLIPSIS + _cut(cell[::-1], room)[::-1] if self.path else _cut(cell, room).rstrip() + ELLIPSIS
+            end = first_columns(cell[::-1], width - len(ELLIPSIS))[::-1]
+            cell = ELLIPSIS + end if self.path else cut(cell, width)
         padding = " " * (width - columns_of(cell))
         return padding + cell if self.number else cell + padding
-
-
-def columns_of(text: str) -> int:
-    """Columns that ``text`` takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len  # here: most tables are ASCII, and rich loads slowly
-
-    return cell_len(text)
-
-
-def wrapped(line: str, width: int) -> list[str]:
-    """The line, broken at blanks outside backquotes if it is too wide; further lines are indented to its text."""
-    indent = re.match(r"\s*(?:\S+\s{2,})?", line)
-    start = indent.end() if indent is not None and indent.end() <= width // 2 else 0
-    lines = [line[:start]]
-    for word in re.findall(r"\s*(?:`[^`]*`\S*|\S+)", line[start:]):
-        if lines[-1].strip() and columns_of(lines[-1] + word) > width:
-            lines.append(" " * start + word.lstrip())
-        else:
-            lines[-1] += word
-    return lines
-
-
-def _cut(text: str, width: int) -> str:
-    if text.isascii():
-        return text[:width]
-    from rich.cells import set_cell_size  # as above
-
-    return set_cell_size(text, width)
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,9 @@ class Course:
     def _step_in_words(self) -> str:
         """Empty if the flow is a single step."""
         latest = next((piece for piece in reversed(self.pieces.values()) if not piece.is_task), self.run)
-        return f"step {latest.step}" if latest.key and list(self.steps) != [latest.step] else ""
+        if not latest.key or list(self.steps) == [latest.step]:
+            return ""
+        return f"step {re.sub(r'([.][0-9]+)+(?=/)', '', latest.step)}"
 
     @property
     def tasks(self) -> list[WorkPiece]:

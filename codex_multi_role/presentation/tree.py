@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
-
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tokens_in_words, tone_of
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import (
+    ELLIPSIS,
     clock,
+    columns_of,
+    cut,
     duration,
     failed_tests,
     judged,
@@ -21,13 +22,14 @@ from codex_multi_role.presentation.wording import (
     price,
     seconds_between,
     verdict,
+    wrapped,
 )
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, IN_PROGRESS
 
 MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
 """Columns from which on costs of pieces and of turns are shown, and those of a view that is not a terminal."""
-FAILED_TESTS = 3
+FAILED_TESTS, REASON_LINES = 3, 3
 MOST_TASKS = 200
 INDENT = 2
 GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●", IDLE: "○"}
@@ -43,13 +45,17 @@ def glyphs_of(encoding: str | None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the tree. ``tone``: of its glyph; none for a line that only adds to the one above."""
+    """A line of the tree. ``tone``: of its glyph; none for a line that only adds to the one above.
+
+    ``figures``: after its words, never cut.
+    """
 
     depth: int
     words: str
     tone: str = ""
     state: str = ""
     at: str = ""
+    figures: str = ""
 
     @property
     def indent(self) -> str:
@@ -58,23 +64,25 @@ class Row:
     def line(self, width: int = UNLIMITED, glyphs: dict[str, str] = GLYPHS) -> str:
         """With its time."""
         start = f"{clock(self.at) if self.at else ' ' * 8}  {self.indent}{glyphs.get(self.tone, ' ')} "
-        return start + cut(self.words, width - len(start))
+        return start + self.fitted(width - len(start))
 
-
-def cut(words: str, width: int) -> str:
-    """``words`` in at most ``width`` columns, without a part of a word unless the first one is longer than that."""
-    if cell_len(words) <= width:
-        return words
-    kept = set_cell_size(words, max(1, width - 1)).rstrip()
-    whole = kept if words[len(kept) : len(kept) + 1] == " " else kept.rpartition(" ")[0]
-    return f"{whole.rstrip() or kept}…"
+    def fitted(self, width: int) -> str:
+        """Its words and figures in ``width`` columns."""
+        return cut(self.words, max(1, width - columns_of(self.figures))) + self.figures
 
 
 def fit(rows: list[Row], most: int) -> list[Row]:
-    """At most ``most`` of the rows: those that have ended are left out first, then those that have not started."""
+    """At most ``most`` of the rows: those that have ended are left out first, then those that start last.
+
+    What is below a row is left out before it.
+    """
     if len(rows) <= most:
         return rows
-    ranks = [(_LEFT_OUT_FIRST.index(row.tone), row.depth == 0, index) for index, row in enumerate(rows)]
+    ranks, above = list[tuple[int, bool, int, int, int]](), dict[int, int]()
+    for index, row in enumerate(rows):
+        above[row.depth] = min(_LEFT_OUT_FIRST.index(row.tone), above.get(row.depth - 1, len(rows)))
+        is_done = row.tone == GOOD
+        ranks.append((above[row.depth], row.depth == 0, -row.depth, index if is_done else -index, index))
     out = {index for *_, index in sorted(ranks)[: len(rows) - most + 1]}
     states = Counter(status_in_words(rows[index].state).lower() for index in sorted(out) if rows[index].state)
     told = ", ".join(f"{count} {state}" for state, count in states.items())
@@ -143,18 +151,25 @@ class Tree:
         visit = 1 if piece.is_task else piece.visit
         over = f" {sum(bool(task.ended) for task in tasks)}/{len(tasks)}" if tasks else ""
         label = f"{one_line(piece.label, 80)}{over}{f' x{visit}' if visit > 1 else ''}"
-        words = ", ".join(filter(None, (self._doing(piece, open_below), self._figures(piece))))
-        yield Row(depth, f"{label}: {words}" if words else label, self._course.tone_of(piece), piece.state, piece.began)
+        told, figures, tone = self._doing(piece, open_below), self._figures(piece), self._course.tone_of(piece)
+        below = []
+        if tone in (BAD, WARN) and columns_of(f"{label}: {told}, {figures}") > self._width - INDENT * (depth + 1):
+            told, below = "", wrapped(told, self._width - INDENT * (depth + 2))
+        words = ": ".join(filter(None, (label, told)))
+        figures = f"{', ' if told else ': '}{figures}" if figures else ""
+        yield Row(depth, words, tone, piece.state, piece.began, figures)
+        yield from (Row(depth + 1, line) for line in below[:REASON_LINES])
 
     def _doing(self, piece: WorkPiece, open_below: bool) -> str:
         """What it does now, or what there is to say of its end."""
         if piece.state != IN_PROGRESS:
             ended = "completed, " if piece.state == COMPLETED and piece.reason else ""
-            return one_line(piece.bad or f"{ended}{piece.reason}" or piece.said, 200)
-        if self._course.ended is not None:
-            return "stopped"
+            said = piece.said or next((turn.summary for turn in piece.turns[-1:] if not open_below), "")
+            return one_line(piece.bad or f"{ended}{piece.reason}" or said, 200)
         if self._course.asks_in(piece):
             return WAITING
+        if self._course.ended is not None:
+            return "stopped"
         if open_below:
             return ""
         tests = piece.last_tests()
@@ -162,7 +177,8 @@ class Tree:
             last = f" ({duration(self._last_seconds)} last time)" if self._last_seconds else ""
             return f"tests running, {duration(seconds_between(tests.began, self._now))}{last}"
         working = [turn.role for turn in piece.turns if not turn.ended]
-        return one_line(f"{working[-1]}: {self._course.role(working[-1]).last}", 200) if working else ""
+        doing = self._course.role(working[-1]).last if working else ""
+        return one_line(doing if not working or working[-1] == piece.name else f"{working[-1]}: {doing}", 200)
 
     def _figures(self, piece: WorkPiece) -> str:
         cost = sum((Cost.of(turn.cost) for turn in piece.all_turns() if turn.is_counted), Cost())
@@ -192,13 +208,13 @@ class Tree:
         words = ": ".join(filter(None, (verdict(tests.told), failed_tests(tests.told))))
         return Row(depth, f"tests {tests.number:03d}: {words}", tone_of(judged(tests.told)), "", tests.began)
 
-    @staticmethod
-    def _failures(piece: WorkPiece, depth: int) -> Iterator[Row]:
-        """The failed tests of its last run, each with what it says."""
+    def _failures(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
+        """The failed tests of its last run, each with what it says; a long one without its file."""
         tests = piece.last_tests()
         if tests is None or tone_of(judged(tests.told)) != BAD:
             return
         for name in tests.told.get("failures", ())[:FAILED_TESTS]:
-            yield Row(depth, one_line(name), BAD)
+            is_long = columns_of(name) > self._width - INDENT * (depth + 1)
+            yield Row(depth, one_line(f"{ELLIPSIS}{name.partition('::')[2]}" if is_long else name), BAD)
             if message := tests.told.get("messages", {}).get(name):
                 yield Row(depth + 1, one_line(message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,54 @@ def one_line(value: object, limit: int = 200) -> str:
     """Return ``value`` as at most ``limit`` printable characters, so that a model's text cannot control a terminal."""
     line = " ".join(filter(None, map(printable, str(value).split())))
     return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
+
+
+def columns_of(text: str) -> int:
+    """Columns that ``text`` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # here: most tables are ASCII, and rich loads slowly
+
+    return cell_len(text)
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """The line, broken at blanks outside backquotes if it is too wide; further lines are indented to its text.
+
+    A word that then does not fit stands at the margin.
+    """
+    indent = re.match(r"\s*(?:\S+\s{2,})?", line)
+    start = indent.end() if indent is not None and indent.end() <= width // 2 else 0
+    lines = [line[:start]]
+    for word in re.findall(r"\s*(?:`[^`]*`\S*|\S+)", line[start:]):
+        if lines[-1].strip() and columns_of(lines[-1] + word) > width:
+            fits = start + columns_of(word.lstrip()) <= width
+            lines.append(" " * (start * fits) + word.lstrip())
+        else:
+            lines[-1] += word
+    return lines
+
+
+def cut(words: str, width: int) -> str:
+    """``words`` in at most ``width`` columns, without a part of a word unless the first one is longer than that.
+
+    Wide characters, which have no blanks between words, are cut anywhere.
+    """
+    if columns_of(words) <= width:
+        return words
+    kept = first_columns(words, max(1, width - len(ELLIPSIS))).rstrip()
+    whole, _, part = kept.rpartition(" ")
+    is_whole = words[len(kept) : len(kept) + 1] == " " or columns_of(part) > len(part)
+    return f"{kept if is_whole or not whole.strip() else whole.rstrip(' ,:')}{ELLIPSIS}"
+
+
+def first_columns(text: str, width: int) -> str:
+    """What a terminal shows of ``text`` in so many columns, in which it does not fit."""
+    if text.isascii():
+        return text[:width]
+    from rich.cells import set_cell_size  # as above
+
+    return set_cell_size(text, width)
 
 
 def named(names: Sequence[str], most: int) -> str:

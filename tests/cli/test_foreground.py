@@ -22,20 +22,6 @@ def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: st
     return RunReport(RUN, Path("/project/runs") / RUN, status, outcome, reason, exit_code, hint, TOTALS)
 
 
-def test_good_end_says_what_was_done_and_where_to_look() -> None:
-    lines = list(summary(report(0, "succeeded", "done", "implementer said DONE"), Course.of(whole_run())))
-    assert lines == [
-        "Done: implementer said DONE",
-        "  No model was asked: the answers came from the playbook roman-numerals.",
-        "  files    roman.py, test_roman.py; 1 skipped",
-        "  tests    passed: 4 passed",
-        "  turns    5 (1 repair) in 12.5 s, tokens: 6,000 in, 170 out, $2.10",
-        f"  folder   /project/runs/{RUN}",
-        "  exit     0: goal reached",
-        f"  next     codex-multi-role show {RUN} --runs-dir /project/runs",
-    ]
-
-
 def test_end_has_the_files_with_their_lines_and_the_tests_before(tmp_path: Path) -> None:
     """In twelve lines."""
     files = [{"path": f"part{n}.py", "added": n, "removed": 1} for n in range(7)]

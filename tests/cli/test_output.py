@@ -116,8 +116,8 @@ def test_places_are_links_and_stand_whole_below_a_label_without_room(
     told = "  next\ncodex-multi-role resume 20261130_005229_c04bd8e9\n"
     told += "  hint     Pass `resume RUN`\n           if you like.\nsee  \x1b]8;;https://example.org/a\x1b\\"
     assert capsys.readouterr().err.startswith(told)
-    for name, value in {"TERM": "dumb", "CI": "true", "GITHUB_ACTIONS": "true"}.items():
+    for name, value, gap in (("TERM", "dumb", "\n"), ("CI", "true", "   "), ("GITHUB_ACTIONS", "true", "   ")):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             say(f"  folder   {folder}")
-            assert capsys.readouterr().err == f"  folder   {folder}\n"
+            assert capsys.readouterr().err == f"  folder{gap}{folder}\n"

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.cli.tables import Column, Table, columns_of, wrapped
+from codex_multi_role.cli.tables import Column, Table
+from codex_multi_role.presentation.wording import columns_of, wrapped
 from tests.support.catalogs import write_team
 from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run

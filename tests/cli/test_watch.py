@@ -16,7 +16,6 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch import watch_all
 from codex_multi_role.run_folder import Owner, Question, Questions, RunEvent, RunFolder
-from codex_multi_role.run_folder import events as e
 from tests.support.console import DEADLINE_SECONDS, at_terminal, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
@@ -105,25 +104,6 @@ def test_killed_run_is_reported_and_is_not_a_success(tmp_path: Path) -> None:
     ]
 
 
-def test_on_a_terminal_the_table_stands_as_it_was_at_the_end(tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", "first")
-    drawn, output, code = on_terminal([*WATCH, "first"], tmp_path)
-    assert (output, code) == ("", 1)
-    assert "\x1b[?25l" in drawn
-    assert "cycle 2 of 3  28.0 s" in drawn
-    plain, _, _ = on_terminal([*WATCH, "first", "--plain"], tmp_path)
-    assert "\x1b" not in plain
-
-
-def test_fork_is_shown_with_what_it_inherited(tmp_path: Path) -> None:
-    fork = make_run(tmp_path / "runs", "second")
-    fork.inherited_events_path.write_text("".join(lines(whole_run()[:-1])))
-    fork.events_path.write_text("".join(lines([whole_run()[0], e.RunForked("forked from first before team:3")])))
-    drawn, _, _ = on_terminal([*WATCH, "second"], tmp_path, NO_COLOR="1")
-    assert "forked from first before team:3" in drawn
-    assert "planner: inherited, 1.5 s, $0.42, what planner did" in drawn
-
-
 def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first", status="ended")
     live = make_run(tmp_path / "runs", "second", status="running", outcome="", exit_code=None)
@@ -165,22 +145,6 @@ def test_person_answers_the_questions_of_all_runs_and_quits(tmp_path: Path) -> N
         assert terminal.end() == 0
     (answered,) = Questions(runs[1].path).answered()
     assert (answered.answer is not None and answered.answer.comment, Questions(runs[0].path).answered()) == ("good", [])
-
-
-@pytest.mark.parametrize(("width", "headings"), [(60, 3), (120, 8)])
-def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, headings: int) -> None:
-    run_id = "20260131_101500_0a1b2c3d"
-    make_run(tmp_path / "runs", run_id, status="interrupted", exit_code=130, reason="long " * 40)
-    drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path, COLUMNS=str(width))
-    heading, row, *_ = CODES.sub("", drawn).strip().splitlines()
-    expected = ["run", "flow", "status", "where", "turns", "tokens", "cost", "now"]
-    shown = heading.split()
-    assert (code, len(shown)) == (0, headings)
-    assert shown == [name for name in expected if name in shown]
-    assert {"run", "status", "now"} <= set(shown)
-    assert row.startswith(f"{run_id}  ")
-    assert "  interrupted  " in row
-    assert max(len(heading), len(row)) <= width
 
 
 @pytest.mark.parametrize(
