@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 from codex_multi_role.catalog import FlowSpec, read_flows
@@ -21,18 +21,10 @@ from codex_multi_role.run_options import RunOptions
 
 
 @dataclass(frozen=True)
-class Flows:
-    """The drawings, the run's own flow first, or why they cannot be drawn."""
-
-    pictures: list[Picture] = field(default_factory=list)
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class KnownFlows:
     """The charts of the flows, read once for any number of drawings; ``shown``: the same without secrets.
 
-    ``at_most``: the worst case of the whole run.
+    ``problem``: why they cannot be drawn; ``at_most``: the worst case of the whole run.
     """
 
     own: tuple[Chart, ...] = ()
@@ -50,11 +42,11 @@ class KnownFlows:
         except (CodexMultiRoleError, OSError) as error:
             return cls(problem=one_line(folder.redact(str(error)), 500))
 
-    def drawn(self, course: Course, tone: ToneOf) -> Flows:
-        """Draw them as they are now."""
+    def drawn(self, course: Course, tone: ToneOf) -> list[Picture]:
+        """Draw them as they are now, the run's own flow first."""
         paths = paths_taken(self.own, course.visits, course.ended, tone) if self.own else {}
         pairs = zip(self.own, self.shown, strict=True)
-        return Flows([draw(chart, paths[own.name], course.started.roles) for own, chart in pairs], self.problem)
+        return [draw(chart, paths[own.name], course.started.roles) for own, chart in pairs]
 
 
 def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from codex_multi_role.errors import RunStatus
 from codex_multi_role.extensions.pages.report.rendering import price
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
-from codex_multi_role.presentation.pieces import RoleNow
-from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
+from codex_multi_role.presentation.recorded import changed_files, read_record, totals_now
 from codex_multi_role.presentation.wording import (
     compact,
     costs_by_step,
@@ -31,52 +28,30 @@ FILES_NAMED = 40
 GOAL_LENGTH = 10_000
 
 
-@dataclass(frozen=True)
-class Heading:
-    """``facts``: name and value. ``figures``: value, in words, and name."""
+def heading(folder: RunFolder, course: Course, status: str, at_most: str) -> dict[str, object]:
+    """Build it from ``run.json``, or from the events if it cannot be read. ``at_most``: the worst case.
 
-    run_id: str
-    goal: str
-    status: str
-    tone: str
-    outcome: str
-    reason: str
-    hint: str
-    meaning: str
-    next: str
-    facts: list[tuple[str, str]]
-    figures: list[tuple[str, str]]
-    roles: list[RoleNow]
-    files: list[str]
-    more_files: int
-
-    @property
-    def alive(self) -> bool:
-        return self.status == RunStatus.RUNNING
-
-
-def heading(folder: RunFolder, course: Course, at_most: str) -> Heading:
-    """Build the heading from ``run.json``, or from the events if it cannot be read. ``at_most``: the worst case."""
+    ``facts``: name and value. ``figures``: value, in words, and name.
+    """
     record = folder.redact.within(read_record(folder))
-    status = status_now(folder, record)
     exit_code = record.get("exit_code")
     files = folder.redact.within(changed_files(folder, record, course.turns))
-    return Heading(
-        run_id=folder.run_id,
-        goal=str(record.get("goal") or course.started.goal)[:GOAL_LENGTH],
-        status=status,
-        tone=run_status(status).tone,
-        outcome=ending_in_words(status, str(record.get("outcome") or "")),
-        reason=one_line(record.get("reason", ""), 2000),
-        hint=one_line(record.get("hint") or "", 2000),
-        meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
-        next=next_from_record(folder, record, status),
-        facts=[*facts_of(record, course, at_most), ("fork", folder.command("fork", "--from", "STEP:VISIT"))],
-        figures=list(figures_of(totals_now(folder, record), len(files), course)),
-        roles=list(course.roles.values()),
-        files=[one_line(name) for name in files[:FILES_NAMED]],
-        more_files=max(0, len(files) - FILES_NAMED),
-    )
+    return {
+        "run_id": folder.run_id,
+        "goal": str(record.get("goal") or course.started.goal)[:GOAL_LENGTH],
+        "status": status,
+        "tone": run_status(status).tone,
+        "outcome": ending_in_words(status, str(record.get("outcome") or "")),
+        "reason": one_line(record.get("reason", ""), 2000),
+        "hint": one_line(record.get("hint") or "", 2000),
+        "meaning": "" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
+        "next": next_from_record(folder, record, status),
+        "facts": [*facts_of(record, course, at_most), ("repeat", folder.command("fork", "--from", "STEP:VISIT"))],
+        "figures": [*figures_of(totals_now(folder, record), len(files), course)],
+        "roles": [*course.roles.values()],
+        "files": [one_line(name) for name in files[:FILES_NAMED]],
+        "more_files": max(0, len(files) - FILES_NAMED),
+    }
 
 
 def facts_of(record: Mapping[str, Any], course: Course, at_most: str) -> list[tuple[str, str]]:
@@ -94,7 +69,7 @@ def _facts(record: Mapping[str, Any], course: Course, at_most: str) -> Iterator[
     if playbook := record.get("playbook"):
         yield "model", f"none (answers from the playbook {one_line(playbook)})"
     if forked := course.forked:
-        yield "forked", one_line(forked, 1000)
+        yield "fork", one_line(forked, 1000)
     elif isinstance(origin := record.get("forked_from"), Mapping):
         yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
     yield "started", _when(record.get("started_at") or course.began)

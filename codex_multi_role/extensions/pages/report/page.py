@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jinja2.environment import TemplateStream
 
+from codex_multi_role.errors import RunStatus
 from codex_multi_role.extensions.pages.report.entries import Entries, text_sizes
 from codex_multi_role.extensions.pages.report.flows import KnownFlows
 from codex_multi_role.extensions.pages.report.heading import heading
@@ -19,7 +20,7 @@ from codex_multi_role.extensions.pages.report.run_tree import run_tree
 from codex_multi_role.extensions.pages.report.timeline import timeline
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.recorded import changed_files, read_record
+from codex_multi_role.presentation.recorded import changed_files, read_record, status_now
 from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.wording import moment
 from codex_multi_role.run_folder import RunFolder
@@ -57,17 +58,19 @@ def _page(folder: RunFolder) -> TemplateStream:
     course = Course.of_run(folder)
     record = read_record(folder)
     flows = KnownFlows.of_run(folder, record, course)
-    run = heading(folder, course, flows.at_most)
+    status = status_now(folder, record)
+    alive = status == RunStatus.RUNNING
     cut_at = cut_length(text_sizes(folder))
-    entries = Entries(folder, course, cut_at, alive=run.alive)
-    tone = partial(course.tone_of, alive=run.alive)
+    entries = Entries(folder, course, cut_at, alive=alive)
+    tone = partial(course.tone_of, alive=alive)
     style, script = asset("common.css") + asset("report.css"), asset("entries.js") + asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states = folder.redact.within(course.states_as_json())
     parts = page_parts(folder, changed_files(folder, record, course.turns))
     return template("report.html").stream(
-        run=run,
-        flows=flows.drawn(course, tone),
+        run=heading(folder, course, status, flows.at_most),
+        flows=flows,
+        pictures=flows.drawn(course, tone),
         timeline=timeline(course, entries.questions, tone),
         tree=run_tree(course, entries, tone),
         entries=entries,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.extensions.pages.serve.forms import Form
 from codex_multi_role.extensions.pages.serve.starting import NewRun
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
+from codex_multi_role.option import as_typed
 from codex_multi_role.run_options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
@@ -159,13 +159,6 @@ def _field(name: str, spec: InputSpec, sent: Form) -> Field:
 
 def _text(value: object) -> str:
     """Convert to what would be typed after ``--input``."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, str | int | float):
-        return str(value)
-
-    return json.dumps(value, ensure_ascii=False)  # JSON is also YAML
+    return "" if value is None else as_typed(value)

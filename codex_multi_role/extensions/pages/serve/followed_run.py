@@ -245,7 +245,8 @@ class FollowedRun:
         tone = partial(course.tone_of, alive=facts.alive)
         entries = Entries(self._folder, course, LONGEST, alive=facts.alive)
         values = {
-            "flows": self._flows.drawn(course, tone),
+            "flows": self._flows,
+            "pictures": self._flows.drawn(course, tone),
             "timeline": timeline(course, entries.questions, tone),
             "tree": run_tree(course, entries, tone),
         }

@@ -39,7 +39,7 @@ function replace(element, html) {
   const start = focused && "selectionStart" in focused ? focused.selectionStart : null;
   element.innerHTML = html; // made by our own templates, which escape all that they fill in
   for (const [id, [value, checked]] of typed) {
-    const field = document.getElementById(id);
+    const field = byId(id);
     if (field && (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value))) Object.assign(field, field.type === "checkbox" ? { checked } : { value });
   }
   for (const each of element.querySelectorAll("details")) each.open = opened.get(keyOf(each)) ?? each.open;
@@ -59,8 +59,8 @@ function followRun(log) {
   let status = log.dataset.status;
   let source = null;
   const title = document.title;
-  const connection = document.getElementById("connection");
-  const announce = document.getElementById("announce");
+  const connection = byId("connection");
+  const announce = byId("announce");
 
   function append(lines) {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < AT_END_PIXELS;
@@ -79,7 +79,7 @@ function followRun(log) {
 
   // ---- which lines of the log are shown, as the address says
 
-  const filter = document.getElementById("log-filter");
+  const filter = byId("log-filter");
   const [text, roles, level] = ["text", "role", "level"].map((name) => filter.elements[name]);
   const LEVELS = ["detail", "info", "problem"];
 
@@ -103,7 +103,7 @@ function followRun(log) {
     last = Number(event.lastEventId);
     append(news.lines);
     for (const part of news.parts) {
-      const element = document.getElementById(part.name);
+      const element = byId(part.name);
       if (element.dataset.version === part.version) continue;
       replace(element, part.html);
       element.dataset.version = part.version;
@@ -113,7 +113,7 @@ function followRun(log) {
       status = news.status;
       connection.textContent = LIVING.includes(status) ? "live" : "";
       document.title = title.replace(/^\S+/, news.symbol);
-      document.getElementById("icon").href = `/static/icon-${news.tone || "idle"}.svg`;
+      byId("icon").href = `/static/icon-${news.tone || "idle"}.svg`;
       announce.textContent = news.said;
     }
     tick();
@@ -148,7 +148,7 @@ function followRun(log) {
 
 // ---- the turn beside the tree: chosen in the tree or the timeline, and in the address
 
-const panel = document.getElementById("panel");
+const panel = byId("panel");
 const shown = () => panel.querySelector("[data-entry]")?.dataset.entry ?? "";
 
 function mark() {
@@ -226,24 +226,17 @@ document.addEventListener("click", (event) => {
   if (!button || (button.value === "chosen" && !fields[1].value)) return;
   const place = button.value === "chosen" ? fields.map((each) => each.value).join(":") : button.value;
   const line = [...document.querySelectorAll(".no button")].find((each) => each.value === place);
-  const known = document.getElementById(`on.${place}`);
+  const known = byId(`on.${place}`);
   if (!line && !known) return; // a line that is not shown: the server makes its place
   event.preventDefault();
   if (!known) {
-    const row = document.createElement("tr");
-    row.className = "boxed";
+    const row = byId("boxed").content.querySelector("tr").cloneNode(true);
     const [side, number, ...path] = place.split(":");
-    const label = Object.assign(document.createElement("label"), { htmlFor: `on.${place}`, textContent: `${path.join(":")}, ${side === "after" ? "line" : "old line"} ${number}` });
-    const text = Object.assign(document.createElement("textarea"), { id: `on.${place}`, name: `on.${place}`, rows: 2, maxLength: 20000 });
-    text.setAttribute("form", "decision");
-    const box = Object.assign(document.createElement("div"), { className: "on-line" });
-    const cell = Object.assign(document.createElement("td"), { colSpan: 3 });
-    box.append(label, text);
-    cell.append(box);
-    row.append(cell);
+    Object.assign(row.querySelector("label"), { htmlFor: `on.${place}`, textContent: `${path.join(":")}, ${side === "after" ? "line" : "old line"} ${number}` });
+    Object.assign(row.querySelector("textarea"), { id: `on.${place}`, name: `on.${place}` });
     line.closest("tr").after(row);
   }
-  document.getElementById(`on.${place}`).focus();
+  byId(`on.${place}`).focus();
 });
 
 // The keyboard comes to the first line of a file, and goes from line to line by arrows.
@@ -270,8 +263,8 @@ window.addEventListener("pageshow", () => {
   for (const form of document.forms) { delete form.dataset.sent; form.removeAttribute("aria-busy"); }
 });
 
-const log = document.getElementById("log");
-const list = document.getElementById("list");
+const log = byId("log");
+const list = byId("list");
 const walk = panel && walkEntries({
   all: () => [...document.querySelectorAll("#tree a.leaf")],
   find: search,
