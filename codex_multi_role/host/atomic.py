@@ -78,14 +78,6 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def append_text(path: Path, text: str) -> None:
-    """Append ``text`` to a file that others own, without following a link. Raises `StorageError`."""
-    with storage_errors(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-
-
 def wait_for_lock(file: IO[Any], seconds: float, pause_seconds: float) -> None:
     """Lock ``file`` until it is closed. Raises `StorageError` if another process holds the lock for ``seconds``."""
     end = time.monotonic() + seconds
@@ -97,10 +89,3 @@ def wait_for_lock(file: IO[Any], seconds: float, pause_seconds: float) -> None:
                 problem = f"{file.name} is locked by another process that does not release it"
                 raise StorageError(problem, "Stop that process.") from None
         time.sleep(pause_seconds)
-
-
-def still_there(path: Path) -> Path:
-    """Return ``path``, whose folder was resolved before. Raises `StorageError` if a link now leads elsewhere."""
-    if path.parent.resolve() != path.parent:
-        raise StorageError(f"{path.parent} points to another place since the run started")
-    return path

@@ -5,7 +5,6 @@ The signals: Ctrl-C, SIGTERM, SIGQUIT, the end of its terminal (SIGHUP), and of 
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -138,27 +137,10 @@ def stop_signals(hurry: Callable[[], None]) -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def stop_at_end_of(descriptor: int) -> None:
-    """Stop this process once the pipe ``descriptor`` ends: the process at its other end has ended, or wants that.
-
-    What is in the pipe means nothing. The stop is that of SIGTERM; after `STUCK_SECONDS` the process is killed.
-    """
-    threading.Thread(target=_stop_at_end_of, args=(descriptor,), name="starter", daemon=True).start()
-
-
-def _stop_at_end_of(descriptor: int) -> None:
-    while os.read(descriptor, CHUNK_BYTES):  # waits: for the process that started it, ended with it
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(STUCK_SECONDS)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 LOOK_SECONDS = 0.1
 STUCK_SECONDS = 60.0
 HURRY_SECONDS = 15.0
 """After how long a stop that was requested is in a hurry."""
-CHUNK_BYTES = 4096
 
 
 def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -> None:

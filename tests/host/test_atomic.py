@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import (
-    append_text,
     make_folder,
     write_bytes,
     write_json,
@@ -67,16 +66,6 @@ def test_error_while_making_a_piece_is_not_a_write_error(tmp_path: Path) -> None
         write_pieces(path, pieces())
     assert path.read_text() == "as it was"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_is_written_below_stays_in_its_file(tmp_path: Path) -> None:
-    path, link = tmp_path / "step.md", tmp_path / "link.md"
-    link.symlink_to(path)
-    append_text(path, "first\n")
-    append_text(path, "second\n")
-    with pytest.raises(StorageError, match="link"):
-        append_text(link, "third\n")
-    assert path.read_text() == "first\nsecond\n"
 
 
 @pytest.mark.parametrize("where", ["missing/file", "folder", "file/below"])

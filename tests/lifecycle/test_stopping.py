@@ -9,7 +9,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,17 +18,10 @@ from codex_multi_role.errors import ExitCode, RunInterrupted, ending_for
 from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
 from tests.support.leftovers import processes_of
-from tests.support.preloaded import started
 from tests.support.processes import wait_for
 from tests.support.teams import NEVER, TeamFolder, read
 
 WAIT_SECONDS = 60.0
-UNTIL_ITS_INPUT_ENDS = """
-import time
-from codex_multi_role.lifecycle.stopping import stop_at_end_of
-stop_at_end_of(0)
-time.sleep(60)
-"""
 
 
 @pytest.fixture
@@ -94,14 +86,3 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
         child.wait()
     record = read(team.runs / "latest/run.json")
     assert (record["status"], record["exit_code"]) == ("interrupted", 130)
-
-
-@pytest.mark.real
-def test_process_stops_at_the_end_of_its_input() -> None:
-    """What comes before the end means nothing."""
-    child = started([sys.executable, "-c", UNTIL_ITS_INPUT_ENDS], stdin=subprocess.PIPE)
-    try:
-        child.communicate("go on", timeout=WAIT_SECONDS / 2)
-    finally:
-        child.kill()
-    assert child.returncode == -signal.SIGTERM

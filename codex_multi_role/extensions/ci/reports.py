@@ -13,7 +13,7 @@ from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.ci.ended_run import Case, EndedRun
 from codex_multi_role.extensions.ci.job_summary import job_summary
 from codex_multi_role.extensions.ci.junit import junit_report
-from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
+from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder.folder import PROGRAM
@@ -42,7 +42,7 @@ def _write_reports(files: Files, run: EndedRun) -> None:
     prefix = "the run has ended and " if run.folder else ""
     for report, path in files.items():
         try:
-            _write(report, still_there(path), run)
+            _write(report, _still_there(path), run)
         except StorageError as error:
             code = f"the exit code stays {run.exit_code}"
             say(f"warning: {prefix}{code}, but --{report} was not written: {error}")
@@ -55,11 +55,26 @@ def _write(report: str, path: Path, run: EndedRun) -> None:
         case "summary":
             text = job_summary(run)
             if _is_step_summary(path):
-                append_text(path, f"{text}\n")
+                _append(path, f"{text}\n")
             else:
                 write_text(path, text)
         case "annotations":
             write_json(path, link_annotations(run))
+
+
+def _append(path: Path, text: str) -> None:
+    """Append ``text`` to a file that others own, without following a link. Raises `StorageError`."""
+    with storage_errors(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+
+
+def _still_there(path: Path) -> Path:
+    """Return ``path``, whose folder was resolved before. Raises `StorageError` if a link now leads elsewhere."""
+    if path.parent.resolve() != path.parent:
+        raise StorageError(f"{path.parent} points to another place since the run started")
+    return path
 
 
 def _is_step_summary(path: Path) -> bool:

@@ -16,6 +16,7 @@ from codex_multi_role.cli.run import run as command
 from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.ci.extension import reports
+from codex_multi_role.extensions.ci.reports import report_failure
 from codex_multi_role.presentation.course import Course
 from tests.support.console import console
 from tests.support.teams import TeamFolder, with_flow
@@ -148,3 +149,15 @@ def test_report_that_this_process_cannot_write_is_named(team: TeamFolder) -> Non
     warning = "warning: --junit was not written because the run did not end in this process"
     assert warning in approved.stderr.splitlines()
     assert not (team.folder / "junit.xml").exists()
+
+
+def test_summary_of_a_step_is_not_appended_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, link = tmp_path / "other.md", tmp_path / "step.md"
+    path.write_text("first\n")
+    link.symlink_to(path)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(link))
+    report_failure({"summary": link}, UsageError("no run"))
+    assert "--summary was not written" in capsys.readouterr().err
+    assert path.read_text() == "first\n"

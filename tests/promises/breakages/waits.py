@@ -17,11 +17,12 @@ from codex_multi_role.codex.approvals import ApprovalAnswer, answer
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import RunningTurn
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
+from codex_multi_role.extensions.machines.workers.own_process import stop_at_end_of
 from codex_multi_role.host import processes
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.process_guard import end_work_of
 from codex_multi_role.lifecycle.session import Session
-from codex_multi_role.lifecycle.stopping import Stop, stop_at_end_of
+from codex_multi_role.lifecycle.stopping import Stop
 from codex_multi_role.workspace import commands
 from codex_multi_role.workspace.git import Git
 from tests.promises.breakage import Broken
@@ -64,7 +65,7 @@ def _in_our_session(start: Callable[..., Process], *given: Any) -> Process:
 WAITS: Broken = {
     "a run of a batch ends with the batch's process": (
         returns(stop_at_end_of, None),
-        "lifecycle/test_stopping.py::test_process_stops_at_the_end_of_its_input",
+        "extensions/machines/workers/test_own_process.py::test_process_stops_at_the_end_of_its_input",
     ),
     "a silence ends a turn": (
         _with_deadlines(idle=math.inf),

@@ -23,9 +23,9 @@ from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.extensions.machines.batches.batch_folder import join_members
 from codex_multi_role.extensions.machines.batches.repositories import clone
+from codex_multi_role.extensions.machines.workers.own_process import stop_at_end_of
 from codex_multi_role.host.own_python import read_order
 from codex_multi_role.lifecycle.preparing import abandon_worktree
-from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport, options_for
 from codex_multi_role.workspace.manifest import make_place

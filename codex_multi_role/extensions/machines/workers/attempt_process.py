@@ -19,11 +19,11 @@ from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.extensions.machines.journal.run_queue import QueuedJournal
 from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.own_process import stop_at_end_of
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRuns
 from codex_multi_role.extensions.machines.workers.run_attempt import RunAttempt
 from codex_multi_role.extensions.machines.workers.submission import open_known_store
 from codex_multi_role.host.own_python import read_order
-from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.reading.json_types import Json
 
 ARRIVAL_SECONDS = 10.0

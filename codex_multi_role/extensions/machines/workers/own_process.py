@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from codex_multi_role.host.own_python import Lifetime, start
 
 STOP_SECONDS = 90.0
 """How long a process has to stop before it is killed: a run interrupts its turns and saves its state."""
+STUCK_SECONDS = 60.0
 CHUNK_BYTES = 1 << 16
 MAX_LINE_BYTES = 4 << 20
 MAX_CHUNKS = 64
@@ -73,3 +76,19 @@ class OwnProcess:
             self._process.wait(STOP_SECONDS)
         with self._output:
             return [*self.lines()]
+
+
+def stop_at_end_of(descriptor: int) -> None:
+    """Stop this process once the pipe ``descriptor`` ends: the process at its other end has ended, or wants that.
+
+    What is in the pipe means nothing. The stop is that of SIGTERM; after `STUCK_SECONDS` the process is killed.
+    """
+    threading.Thread(target=_stop_at_end_of, args=(descriptor,), name="starter", daemon=True).start()
+
+
+def _stop_at_end_of(descriptor: int) -> None:
+    while os.read(descriptor, CHUNK_BYTES):  # waits: for the process that started it, ended with it
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STUCK_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
