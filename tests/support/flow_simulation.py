@@ -54,7 +54,7 @@ class Team:
             self.in_use[role] += 1
             self.peak |= self.in_use
 
-    def discard_output(self, held: set[str]) -> None:
+    def give_back(self, held: set[str]) -> None:
         """Give back the processes that are ``held``."""
         self.in_use.subtract(held)
 
@@ -191,7 +191,7 @@ class Simulation:
         try:
             yield from self._unit(step, place, item)
         finally:
-            self._team.discard_output(place.held)
+            self._team.give_back(place.held)
 
     def _at_once(self, fan_out: ForEach, place: Place) -> int:
         unknown = isinstance(fan_out.concurrency, str) and "steps" in fan_out.concurrency

@@ -278,12 +278,12 @@ class StuckTracing(TracerProvider):
 
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         super().__init__(shutdown_on_exit=False)
-        self.discard_output = threading.Event()
+        self.let_go = threading.Event()
         self._meanwhile = meanwhile
 
     def shutdown(self) -> None:
         self._meanwhile()
-        self.discard_output.wait(60)
+        self.let_go.wait(60)
 
 
 def test_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +291,7 @@ def test_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPa
     tracing = StuckTracing()
     stuck = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", ExportErrors())
     stuck.close()
-    tracing.discard_output.set()
+    tracing.let_go.set()
     assert stuck.complaints == ["it takes longer than 0.01 s"]
 
 
@@ -299,7 +299,7 @@ def test_ctrl_c_while_delivering_does_not_lose_the_report() -> None:
     tracing = StuckTracing(lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     interrupted = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", ExportErrors())
     interrupted.close()
-    tracing.discard_output.set()
+    tracing.let_go.set()
     assert interrupted.complaints[0] == "interrupted"
 
 
