@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -96,12 +95,6 @@ def test_long_prose_moves_to_a_file_of_its_own(run: RunFolder) -> None:
     assert turn.passed_on({"analysis_md_path": "/etc/passwd"}) == {"analysis_md_path": "/etc/passwd"}
     assert original == {"summary": "s", "analysis_md": "# Why\n"}
     assert turn.handoff() == handed_on
-
-
-def test_applied_files_are_kept(run: RunFolder) -> None:
-    turn = TurnFolder.create(run, "one")
-    turn.write_files([{"path": "a.py", "status": "WROTE", "bytes": 1, "sha256": "0"}])
-    assert json.loads((turn.path / "applied_files.json").read_text())[0]["path"] == "a.py"
 
 
 def test_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:

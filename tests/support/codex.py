@@ -65,8 +65,9 @@ class Harness:
         effort: str | None = None,
     ) -> Member:
         """A member of a fleet that plays ``entries``, the last of them again and again."""
-        home = home or self._usual_home()
+        home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
+        # As a run does it: with databases, if the user's runs have made some.
         WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
@@ -107,13 +108,6 @@ class Harness:
             thread_id=thread_id,
             inherited=inherited or {},
         )
-
-    def _usual_home(self) -> Path:
-        """Filled as a run does it: with databases, if the user's runs have made some."""
-        home = self.folder / "home"
-        home.mkdir(exist_ok=True)
-        WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
-        return home
 
     def fleet(self, entries: list[dict[str, Any]], **options: Any) -> Fleet:
         """Start a fleet of one member; ``options`` as of `member`."""

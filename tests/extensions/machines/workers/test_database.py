@@ -13,17 +13,12 @@ from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import settings
 
 
-def test_first_users_create_the_tables_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/queue.sqlite"
+@pytest.mark.parametrize("system", ["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def test_first_users_create_the_tables_once(request: pytest.FixtureRequest, tmp_path: Path, system: str) -> None:
+    in_file = f"sqlite:///{tmp_path}/queue.sqlite"
+    url = in_file if system == "sqlite" else request.getfixturevalue("database_url")
     with ThreadPoolExecutor(4) as pool:
-        assert {database.setting("schema_version") for database in pool.map(Database.open, [url] * 4)} == {"1"}
-
-
-@pytest.mark.long
-def test_first_users_create_the_tables_once_in_postgres(database_url: str) -> None:
-    """Only here several users create tables in Postgres at once."""
-    with ThreadPoolExecutor(4) as pool:
-        opened = list(pool.map(Database.open, [database_url] * 4))
+        opened = list(pool.map(Database.open, [url] * 4))
     assert {database.setting("schema_version") for database in opened} == {"1"}
     for database in opened:
         database.close()
