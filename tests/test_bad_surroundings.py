@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,12 @@ from tests.support.preloaded import Preloaded
 from tests.support.processes import largest_file
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
-from tests.support.workspaces import write_files
+from tests.support.workspaces import files_of, write_files
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
+contents = partial(files_of, without=("owner.json",))
+"""Every file below a folder, without those of a lock that was held for a moment."""
 FULL = "No space left on device"
 DISK_MEGABYTES = 64
 RESUME = (sys.executable, "-m", "codex_multi_role", "resume", "mine")
@@ -43,11 +46,6 @@ def team_of_three(folder: Path, pause_seconds: float = 0) -> TeamFolder:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two", "three")}
     plays["two"][0]["delay_seconds"] = pause_seconds
     return TeamFolder(folder, {"one": {}, "two": {}, "three": {}}, plays)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below ``folder``, without those of a lock that was held for a moment."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "owner.json"}
 
 
 def history(folder: Path) -> list[str]:

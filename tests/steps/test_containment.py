@@ -17,12 +17,11 @@ from codex_multi_role import run
 from codex_multi_role.host.user_cache import is_noted, note
 from codex_multi_role.lifecycle.own_records import is_own
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.removal import collect
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import EDITOR, command
-from tests.support.workspaces import Program, commit_all, write_files
+from tests.support.workspaces import Program, commit_all, files_of_git, write_files
 
 pytestmark = pytest.mark.real
 
@@ -65,10 +64,9 @@ def test_git_hooks_cannot_be_changed_by_role(tmp_path: Path) -> None:
     made = team(tmp_path, steps, [{"path": path, "content": "evil"} for path in paths])
     subprocess.run(["git", "init", "-q"], cwd=made.workspace, check=True)
     (made.workspace / "link").symlink_to(".git")
-    before = {path: path.read_bytes() for path in (made.workspace / ".git").rglob("*") if path.is_file()}
+    before = files_of_git(made.workspace)
     report = made.run()
-    files = (path for path in (made.workspace / ".git").rglob("*") if path.is_file() and FOLDER not in path.parts)
-    assert {path: path.read_bytes() for path in files} == before
+    assert files_of_git(made.workspace) == before
     assert reasons(report.folder) == ["unsafe path"] * 5
     assert not (made.workspace / ".GIT").exists()
 

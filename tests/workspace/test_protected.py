@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace
-from tests.support.workspaces import Link, write_files
+from tests.support.workspaces import Link, files_of, write_files
 
 pytestmark = pytest.mark.real
 
@@ -29,11 +29,6 @@ GLOBS = ("tests/**", "**/conftest.py")
 def protected(root: Path, *globs: str) -> ProtectedFiles:
     workspace = Workspace(root, (root / "runs",))
     return ProtectedFiles(Snapshots(root.parent / "snapshots.git", workspace), workspace, globs or GLOBS)
-
-
-def contents(root: Path) -> dict[str, str]:
-    paths = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
-    return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
 
 @pytest.fixture
@@ -118,7 +113,8 @@ def test_tampered_files_are_restored_and_others_untouched(root: Path, tamper: Ca
     undone = files.put_back(tree)
     assert undone.paths
     assert undone.patch
-    found = {name: text for name, text in contents(root).items() if not name.startswith(("moved/", "src/evil"))}
+    after = files_of(root, without=(".git", "moved"))
+    found = {name: text.decode() for name, text in after.items() if not name.startswith("src/evil")}
     assert found == {**FILES, "src/a.py": "changed code\n"}
     assert not (root / "tests").is_symlink()
     assert (root / "src/a.py").stat().st_mtime_ns == code_time
@@ -225,13 +221,13 @@ def test_which_paths_a_glob_covers(root: Path, glob: str, path: str, covered: bo
 def test_names_that_differ_by_case_only_count_as_one(root: Path) -> None:
     """Also where the file system tells them apart: the next one they come to may not."""
     files = protected(root, "tests/**", "Makefile", "é/x")
-    before, tree = contents(root), files.take()
+    before, tree = files_of(root), files.take()
     write_files(root, dict.fromkeys(("TESTS/test_a.py", "tests/Deep/new.py", "makefile", "E\u0301/X"), "new\n"))
     assert files.among(["Tests/Deep/x.py", "MAKEFILE", "e\u0301/x", "src/tests"]) == {
         *("Tests/Deep/x.py", "MAKEFILE", "e\u0301/x"),
     }
     assert len(files.put_back(tree).paths) == 4
-    assert contents(root) == before
+    assert files_of(root) == before
 
 
 def test_first_state_is_shared_by_later_processes(root: Path) -> None:

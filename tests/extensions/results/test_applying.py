@@ -14,7 +14,7 @@ from codex_multi_role.extensions.results.run_history import history_of, result_o
 from codex_multi_role.workspace import Workspace, occupied
 from tests.support.histories import Files, History
 from tests.support.kills import is_killed
-from tests.support.workspaces import write_files
+from tests.support.workspaces import files_of, write_files
 
 pytestmark = pytest.mark.real
 
@@ -48,10 +48,6 @@ def checkout(history: History, files: Files) -> Path:
 def apply(history: History, root: Path, *, mark_conflicts: bool = False) -> Applied:
     result = result_of(history_of(history.run))
     return apply_result(result, Workspace(root), history.run.path / "applied", mark_conflicts=mark_conflicts)
-
-
-def files_of(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def test_untouched_checkout_becomes_like_the_workspace(history: History) -> None:

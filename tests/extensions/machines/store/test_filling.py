@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from codex_multi_role.extensions.machines.store.restoring import fill_workspace, restore_run
@@ -11,17 +10,7 @@ from codex_multi_role.extensions.machines.store.store import Store
 from codex_multi_role.extensions.machines.store.workspace_sources import bundle_workspace, make_workspace
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
-from tests.support.workspaces import Link, commit_all, write_files
-
-
-def files_in(root: Path) -> dict[str, tuple[bool, bytes]]:
-    """Whether each file can be executed, and its content; of a symlink its target."""
-    found = {}
-    for path in sorted(root.rglob("*")):
-        if ".git" not in path.parts and (path.is_symlink() or path.is_file()):
-            content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
-            found[str(path.relative_to(root))] = (os.access(path, os.X_OK) and not path.is_symlink(), content)
-    return found
+from tests.support.workspaces import Link, commit_all, contents, write_files
 
 
 def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
@@ -44,16 +33,16 @@ def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
     run.path.mkdir(parents=True)
     snapshots = Snapshots(run.snapshots_path, Workspace.of_run(workspace, run.path))
     saved = RunSaver(store, run, 1).save(lambda: {"": snapshots.take(force=["written.log", "tracked.log"])})
-    expected = files_in(workspace)
+    expected = contents(workspace)
 
     elsewhere = RunFolder(tmp_path / "other/one")
     made = make_workspace(source, store, tmp_path / "made")
     (made / "local.log").write_text("ignored here")
     fill_workspace(restore_run(store, saved, elsewhere.path), elsewhere, made)
-    assert files_in(made) == expected | {"local.log": (False, b"ignored here")}
+    assert contents(made) == expected | {"local.log": ("file", b"ignored here")}
     again = Snapshots(elsewhere.snapshots_path, Workspace.of_run(made, elsewhere.path))
     assert again.take() == snapshots.take()
     (made / "script.sh").unlink()
     (made / "left.txt").write_text("by a turn that was cut short")
     fill_workspace(restore_run(store, saved, elsewhere.path), elsewhere, made)
-    assert files_in(made) == expected | {"local.log": (False, b"ignored here")}
+    assert contents(made) == expected | {"local.log": ("file", b"ignored here")}

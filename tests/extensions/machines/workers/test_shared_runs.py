@@ -19,6 +19,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
+from tests.support.workspaces import files_of
 
 __all__ = ["on_workers"]
 
@@ -141,8 +142,7 @@ def source(tmp_path: Path) -> RunFolder:
 
 
 def files(folder: RunFolder) -> dict[str, bytes]:
-    found = {path.relative_to(folder.path).as_posix(): path for path in folder.path.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if name not in ("run.json", "owner.json")}
+    return files_of(folder.path, without=("run.json", "owner.json"))
 
 
 def test_copy_has_what_was_saved_last(on_workers: RunsWithoutWorkers, source: RunFolder) -> None:
