@@ -156,7 +156,3 @@ def test_wrong_call_is_refused_in_words_that_name_the_argument(words: str, tmp_p
         call(**(wrong if words in IN_PYTHON else {"runs_dir": runs_dir, **wrong}))
     assert re.fullmatch(words if ".*" in words else re.escape(words), str(refused.value))
     assert len(list(runs_dir.glob("[!l]*/run.json"))) == (words in OF_OTHERS)
-
-
-def test_as_many_mistakes_as_people_make_are_tried() -> None:
-    assert len(WRONG_CALLS) > 70

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from codex_multi_role.codex.codex_settings import as_settings
+from codex_multi_role.lifecycle.model_providers import provider_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.teams import Record, TeamFolder
 
@@ -29,14 +29,7 @@ def command(code: str) -> Record:
 def answering(plays: dict[str, list[Record]]) -> Iterator[tuple[str, ...]]:
     """The settings of a model that answers ``plays``, whatever their size."""
     with PlaybookServer(Playbook.model_validate({"name": "large", "roles": plays})) as server:
-        table = {
-            "name": "playbook",
-            "base_url": server.base_url,
-            "wire_api": "responses",
-            "request_max_retries": 0,
-            "stream_max_retries": 0,
-        }
-        yield as_settings({"model_provider": "playbook", "model_providers.playbook": table})
+        yield provider_settings("playbook", "playbook", server.base_url, "playbook")
 
 
 def run_alone(team: TeamFolder, *arguments: str, model: Sequence[str] = ()) -> tuple[int, float, list[Record]]:
@@ -47,7 +40,7 @@ def run_alone(team: TeamFolder, *arguments: str, model: Sequence[str] = ()) -> t
     command = team.command("--json", *arguments)
     if model:
         begin = command.index("--playbook")
-        command[begin : begin + 2] = ["--model", "playbook", *(part for each in model for part in ("-c", each))]
+        command[begin : begin + 2] = [part for each in model for part in ("-c", each)]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=team.folder, text=True, stdout=pipe, stderr=pipe)
     assert process.stdout is not None

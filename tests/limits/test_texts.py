@@ -24,7 +24,7 @@ def test_answer_of_megabytes_is_kept_and_passed_on_as_file(tmp_path: Path) -> No
     plays = {"one": [say(words=words)], "two": [say("read it", seen="{{ prompt[-500:] }}")]}
     team = TeamFolder(tmp_path, {"one": {}, "two": {"depends_on": ["one"]}}, {})
     with answering(plays) as settings:
-        report = team.run(playbook=None, model="playbook", config=settings)
+        report = team.run(playbook=None, config=settings)
     assert report.outcome == "cycles_used_up", report.reason
     assert read(report.folder / "one/turn_001/handoff.json")["words"] == words
     turn = report.folder / "two/turn_001"

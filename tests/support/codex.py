@@ -14,7 +14,7 @@ import pytest
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.codex_settings import app_server_argv, as_settings
+from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
@@ -22,6 +22,7 @@ from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
+from codex_multi_role.lifecycle.model_providers import provider_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
 from tests.support.message_fates import Once, Several
@@ -71,19 +72,7 @@ class Harness:
         WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
-        provider = as_settings(
-            {
-                "model_provider": "playbook",
-                "model": "playbook",
-                "model_providers.playbook": {
-                    "name": "playbook",
-                    "base_url": server.base_url,
-                    "wire_api": "responses",
-                    "request_max_retries": 0,
-                    "stream_max_retries": 0,
-                },
-            }
-        )
+        provider = provider_settings("playbook", "playbook", server.base_url, "playbook")
         return Member(
             role=ROLE,
             launch=Launch(

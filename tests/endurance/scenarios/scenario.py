@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codex_multi_role.codex.codex_settings import as_settings
+from codex_multi_role.lifecycle.model_providers import provider_settings
 from tests.support.console import WITHOUT_PLUGINS
 from tests.support.disks import PERSON, Disk, git_in
 from tests.support.teams import LIMITS, Record, TeamFolder, with_flow
@@ -61,14 +61,7 @@ class Scenario(Struck):
 
     def run_arguments(self, team: TeamFolder, base_url: str, run_id: str) -> list[str]:
         """The command line of the run; its model is the playbook server at ``base_url``, of another process."""
-        table = {
-            "name": "playbook",
-            "base_url": base_url,
-            "wire_api": "responses",
-            "request_max_retries": 0,
-            "stream_max_retries": 0,
-        }
-        settings = as_settings({"model_provider": "playbook", "model_providers.playbook": table})
+        settings = provider_settings("playbook", "playbook", base_url, "playbook")
         options = {
             "--goal": "reach it",
             "--flow": self.flow,
@@ -76,7 +69,6 @@ class Scenario(Struck):
             "--roles": str(team.folder / "roles"),
             "--workspace": str(team.workspace),
             "--run-id": run_id,
-            "--model": "playbook",
         }
         given = [part for option in options.items() for part in option]
         configured = [part for each in settings for part in ("-c", each)]
