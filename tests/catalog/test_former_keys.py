@@ -189,10 +189,6 @@ def test_mistake_names_file_line_and_key(tmp_path: Path, write: Write, two_roles
     assert str(caught.value).startswith(f"{path}:{int(line) + 1}:")
 
 
-def test_there_are_sixty_mistakes() -> None:
-    assert len(MISTAKES) >= 60
-
-
 def test_migrate_rewrites_what_validate_notes(tmp_path: Path) -> None:
     folder = write_team(tmp_path, own="# twice\nsteps: [{ask: thinker, max_visits: 2}]  # at most\n")
     file = "team/flows/own.yaml"
