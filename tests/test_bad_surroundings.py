@@ -26,7 +26,7 @@ from codex_multi_role.run_folder import Record, RunFolder, list_turns
 from tests.support.console import DEADLINE_SECONDS, completed, console, environment
 from tests.support.disks import Disk, small_disk
 from tests.support.preloaded import Preloaded
-from tests.support.processes import largest_file
+from tests.support.processes import largest_file, running, watched
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
 from tests.support.workspaces import files_of, write_files
@@ -142,15 +142,6 @@ def start_on_disk(disk: Disk, *command: str, **variables: str) -> subprocess.Pop
     )
 
 
-def read_until(process: subprocess.Popen[str], kind: str, role: str) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        event: Record = json.loads(line)
-        if (event["type"], event.get("role")) == (kind, role):
-            return
-    raise AssertionError(f"the run ended before {kind} of {role}: {process.communicate()}")
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write in, root neither")
 def test_runs_that_cannot_be_recorded_are_not_started(tmp_path: Path) -> None:
     done = console("--playbook", "roman-numerals", "--runs-dir", "/proc/runs", folder=tmp_path)
@@ -227,10 +218,10 @@ def test_full_disk_at_start_hides_no_earlier_run(tmp_path: Path, disk: Disk) -> 
 def test_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
     """No short test fills the disk of a whole run."""
     team = team_of_three(disk.folder, pause_seconds=1)
-    process = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
-    read_until(process, "turn_started", "two")
-    disk.fill()
-    process.communicate(timeout=DEADLINE_SECONDS)
+    started = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
+    with watched(started, until=("turn_started", "two")) as process:
+        disk.fill()
+        process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode == 3
     folder = team.runs / "mine"
     assert read(folder / "one/turn_001/handoff.json") == {"summary": "one 1"}
@@ -325,11 +316,10 @@ def test_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path)
     wait = {"cmd": "until [ -e refused ]; do sleep 0.05; done", "yield_time_ms": 30_000}
     team.plays["two"][0] = {"steps": [{"call": "exec_command", "arguments": wait}, say("two 1")]}
     team.write_plays()
-    process = team.start("--json", "--run-id", "mine")
-    read_until(process, "turn_started", "two")
-    done = console("resume", "mine", folder=tmp_path)
-    (team.workspace / "refused").touch()
-    process.communicate(timeout=DEADLINE_SECONDS)
+    with running(team, "--run-id", "mine", until=("turn_started", "two")) as process:
+        done = console("resume", "mine", folder=tmp_path)
+        (team.workspace / "refused").touch()
+        process.communicate(timeout=DEADLINE_SECONDS)
     assert done.returncode == 2
     assert message_of(done) == f"error: run mine is being worked on by process {process.pid}"
     assert "Wait for it to end" in done.stderr
