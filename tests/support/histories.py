@@ -17,12 +17,6 @@ from tests.support.workspaces import Content, Link, Program, commit_all, write_f
 
 SUBMODULE = "library"
 AT = "2026-01-31T10:15:00.000+00:00"
-NAMES = (
-    *("a.txt", "b.py", "sub/a.txt", "sub/deep/b.bin", "run.sh", "link", "caf\xe9 x.txt", "ignored.log", "crlf.txt"),
-    f"{SUBMODULE}/lib.py",
-)
-
-
 Files = dict[str, Content]
 
 
@@ -62,7 +56,7 @@ class History:
         self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
         write_files(self.workspace, self.start)
         if found:
-            uncommitted = self.snapshots.keep(found.uncommitted(self.run.path.parent))
+            uncommitted = self.snapshots.keep(found.uncommitted(self.run.path.parent, self.workspace))
             below = self.workspace.relative_to(found.top).as_posix().removeprefix(".")
             base = {"top": str(found.top), "below": below, "commit": found.checked_out(), "branch": found.branch()}
             base["uncommitted"] = uncommitted
@@ -117,7 +111,7 @@ class History:
         self.run.events_path.write_text(lines)
 
 
-def random_changes(rng: random.Random, root: Path | None = None, names: Sequence[str] = NAMES) -> Files:
+def random_changes(rng: random.Random, names: Sequence[str], root: Path | None = None) -> Files:
     """Some of the files ``names`` changed, and some deleted of those that exist in ``root``."""
     made: Files = {}
     for name in rng.sample(names, rng.randint(1, 4)):

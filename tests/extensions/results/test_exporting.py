@@ -5,9 +5,7 @@ Costs: histories on real git, killed at many places.
 
 from __future__ import annotations
 
-import random
 import subprocess
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.exporting import Exported, export_branch, start_of
 from codex_multi_role.extensions.results.run_history import history_of
 from tests.support.disks import PERSON
-from tests.support.histories import SUBMODULE, Files, History, random_changes
+from tests.support.histories import SUBMODULE, Files, History
 from tests.support.kills import is_killed
 from tests.support.workspaces import Program, write_files
 
@@ -189,44 +187,3 @@ def test_submodule_stays_at_its_commit(tmp_path: Path) -> None:
     history.ended()
     exported(history)
     assert git(history.workspace, "diff", "--name-only", "main", BRANCH).split() == ["a.txt"]
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 50))])
-def test_any_history_is_exact(tmp_path: Path, seed: int) -> None:
-    """More histories than the gate has time for are tried in the long ones."""
-    history = random_history(tmp_path, random.Random(seed))
-    made = exported(history)
-    assert exported(history).tip == made.tip
-    if history.submodule:
-        [listed] = {git(history.workspace, "ls-tree", branch, SUBMODULE) for branch in ("main", BRANCH)}
-        assert listed.startswith("160000 commit ")
-    chain = git(history.workspace, "rev-list", "--first-parent", "--reverse", BRANCH, "^main").split()
-    states = (state for state, _ in groupby(history.states))
-    for commit in chain:
-        assert any(not differences(history, commit, state, tmp_path / f"{commit}.{state}") for state in states)
-    assert not chain or differences(history, made.tip, history.states[-1], tmp_path / "end") == ""
-
-
-def random_history(folder: Path, rng: random.Random) -> History:
-    """Turns, changes between them and merged copies: texts, binary files, links, modes, ignored files, a submodule."""
-    attributes: Files = {".gitattributes": rng.choice(("* text=auto\n", "*.txt eol=crlf\n", "*.bin -text\n"))}
-    ignored: Files = {".gitignore": "*.log\n"} if rng.random() < 0.5 else {}
-    committed = {**random_changes(rng), **(attributes if rng.random() < 0.6 else {}), **ignored}
-    submodule: Files | None = {"lib.py": "1\n"} if rng.random() < 0.3 else None
-    start = random_changes(rng) if rng.random() < 0.4 else {}
-    history = History(folder, start, committed, submodule=submodule)
-    for number in range(rng.randint(1, 5)):
-        match rng.randrange(4):
-            case 0:
-                history.between(random_changes(rng, history.workspace))
-            case 1:
-                keys = [f"step.{number}.{index}" for index in range(2)]
-                for key in keys:
-                    history.copied(key)
-                    history.turn("writer", random_changes(rng), key)
-                for key in rng.sample(keys, 2):
-                    history.merged(key)
-            case _:
-                history.turn(rng.choice(("writer", "tester")), random_changes(rng, history.workspace))
-    history.ended()
-    return history
