@@ -17,6 +17,10 @@ from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
+    BAD,
+    BUSY,
+    GOOD,
+    WARN,
     exit_in_words,
     outcome_in_words,
     playbook_in_words,
@@ -39,6 +43,7 @@ from codex_multi_role.presentation.wording import (
 )
 from codex_multi_role.run_folder.cost import Cost
 
+GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●"}
 TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
 
 
@@ -106,6 +111,7 @@ def _environment(folder: Path) -> Environment:
         "exit": lambda code: exit_in_words(code, ""),
         "words": status_in_words,
         "tone": tone_of,
+        "glyph": lambda tone: GLYPHS.get(tone, ""),
         "run_status": run_status,
     }
     return environment

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
@@ -36,8 +37,8 @@ from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.states import OVER
 
 KEPT_LINES = 1000
-TURNS_DRAWN_A_SECOND = 500
-"""A run with many turns is not drawn again for each event: after 1,000 turns at most every two seconds."""
+TURNS_DRAWN_A_SECOND = 200
+"""A run with many turns is not drawn again for each event: after 1,000 turns at most every five seconds."""
 FEW_TURNS = 100
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
@@ -88,6 +89,11 @@ class PagePart:
     name: str
     html: str
     version: str
+
+    @cached_property
+    def as_json(self) -> str:
+        """Encoded once for all viewers: some parts are long."""
+        return json.dumps({"name": self.name, "html": self.html, "version": self.version})
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,7 @@ class FollowedRun:
         for line in self._reader.lines(EVENTS_A_LOOK):
             self._number += 1
             self._apply_line(line)
-        if self._number == before and time.monotonic() - self._facts_at < FACTS_SECONDS:
+        if self._number == before and self._drawn and time.monotonic() - self._facts_at < FACTS_SECONDS:
             return False
         self._facts = self._read_facts()
         self._facts_at = time.monotonic()
@@ -225,21 +231,32 @@ class FollowedRun:
             "form_secret": self._form_secret,
         }
         pages = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in PARTS} | drawn
-        versions = {name: hashlib.sha256(html.encode()).hexdigest()[:16] for name, html in pages.items()}
         return Snapshot(
             number=self._number,
             lines=tuple(self._lines),
             dropped=self._line_count - len(self._lines),
-            parts=tuple(PagePart(name, html, versions[name]) for name, html in pages.items()),
+            parts=tuple(self._part(name, html) for name, html in pages.items()),
             facts=facts,
         )
 
+    def _part(self, name: str, html: str) -> PagePart:
+        """The part as it was, if it is the same."""
+        known = self.snapshot.named.get(name)
+        if known is not None and known.html == html:
+            return known
+        return PagePart(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])
+
     def _drawings(self, facts: Facts) -> dict[str, str]:
-        """The parts that show every turn, drawn again only if that does not take most of the time."""
+        """The parts that show every turn, drawn again only if that does not take most of the time.
+
+        Those of many turns are empty at first: nobody waits for them to see the rest of the page.
+        """
         course = self._plain.course
-        wait = len(course.turns) / TURNS_DRAWN_A_SECOND if len(course.turns) > FEW_TURNS else 0.0
-        if self._drawn and time.monotonic() - self._drawn_at < wait:
-            return self._drawn
+        if len(course.turns) > FEW_TURNS:
+            if self._reader.behind or self.snapshot.facts is None:
+                return self._drawn or dict.fromkeys(DRAWN, "")
+            if self._drawn and time.monotonic() - self._drawn_at < len(course.turns) / TURNS_DRAWN_A_SECOND:
+                return self._drawn
         if self._flows_of != course.started.at or self._flows.problem:
             self._flows_of, self._flows = course.started.at, KnownFlows.of_run(self._folder, facts.record, course)
         tone = partial(course.tone_of, alive=facts.alive)

@@ -183,6 +183,6 @@ class _Seen:
             "symbol": run_status(snapshot.status).symbol,
             "tone": run_status(snapshot.status).tone,
             "lines": [[line.text, line.role, line.level] for line in lines],
-            "parts": [vars(part) for part in parts],
         }
-        return ServerSentEvent(json.dumps(payload), event="news", id=str(snapshot.number))
+        encoded = f'{json.dumps(payload)[:-1]}, "parts": [{", ".join(part.as_json for part in parts)}]}}'
+        return ServerSentEvent(encoded, event="news", id=str(snapshot.number))

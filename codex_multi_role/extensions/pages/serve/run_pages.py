@@ -238,6 +238,7 @@ class RunPages:
         values: dict[str, Any] = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
         values |= {"has_workers": self._runs.has_workers, "form_secret": self._form_secret}
         values |= {"entry": entry, "wanted": LogFilter(*(chosen.get(name, "") for name in ("role", "level", "text")))}
+        values["whole"] = chosen.get("whole", "")
         values["points"] = await run_in_threadpool(_points, folder, snapshot.facts)
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 

@@ -177,6 +177,8 @@ def test_long_run_is_not_drawn_again_for_each_event(tmp_path: Path, monkeypatch:
     content = folder.events_path.read_text().splitlines(keepends=True)
     folder.events_path.write_text("".join(content[:12]))
     state = followed(folder)
+    assert state.snapshot.named["tree"].html == "", "nobody waits for it"
+    assert state.look()
     before = state.snapshot.named
     folder.events_path.write_text("".join(content))
     assert state.look()

@@ -17,6 +17,12 @@ function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) 
     || entry.querySelector("summary .chip.bad, .sign.bad, .sign.warn") !== null;
   const fits = (entry, kind) => !kind || (kind === "problem" ? isProblem(entry) : KINDS[kind].includes(idOf(entry).split("-")[0]));
 
+  function excerpt([before, text, after]) {
+    const shown = Object.assign(document.createElement("span"), { className: "found" });
+    shown.append(before, Object.assign(document.createElement("mark"), { textContent: text }), after);
+    return shown;
+  }
+
   function filter() {
     const kind = byId("kind").value;
     const wanted = wantedNow();
@@ -27,10 +33,8 @@ function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) 
       entry.hidden = !(fits(entry, kind) && (!wanted || match));
       count += !entry.hidden;
       if (!entry.hidden && (wanted || kind)) reveal(entry);
-      const place = entry.querySelector(".found");
-      if (!place) continue;
-      place.hidden = entry.hidden || !wanted;
-      place.replaceChildren(...(place.hidden ? [] : [match[0], Object.assign(document.createElement("mark"), { textContent: match[1] }), match[2]]));
+      entry.querySelector(".found")?.remove();
+      if (!entry.hidden && wanted) (entry.querySelector("summary") ?? entry).append(excerpt(match));
     }
     const whole = `${entries.length.toLocaleString("en")} ${entries.length === 1 ? "entry" : "entries"}`;
     byId("count").textContent = wanted || kind ? `${count.toLocaleString("en")} of ${whole}` : whole;
