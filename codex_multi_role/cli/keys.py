@@ -89,6 +89,7 @@ class Keys:
                 self._stop()
             typed = self._typed()
             if typed is None:
+                self._drawing.start(again=True)  # in the foreground again
                 self._closed.wait(LOOK_SECONDS)
             elif typed in self._keys:
                 words, press = self._keys[typed]

@@ -33,7 +33,7 @@ from rich.segment import ControlType, Segment
 from rich.style import Style
 from rich.text import Text
 
-from codex_multi_role.cli.keys import TERMINAL, Key, Keys
+from codex_multi_role.cli.keys import TERMINAL, Key, Keys, is_in_foreground
 from codex_multi_role.cli.output import page_patch
 from codex_multi_role.cli.run_additions import RemoteRun, request_pause
 from codex_multi_role.cli.tables import STYLES
@@ -72,6 +72,7 @@ from codex_multi_role.run_folder import Record, event_of
 
 CONTINUES = [(ControlType.CURSOR_FORWARD, 0)]
 """Of a part of a line that the next part follows; rich neither measures nor cuts a control."""
+STDERR = 2
 LATEST_WARNINGS = 3
 FOLLOWED_LINES = 6
 LEAST_ROWS = 3
@@ -217,7 +218,7 @@ class Drawing:
         self._switching = threading.Lock()  # waits: for one drawing on the terminal
         self._live: Live | None = None
         self._stopped = threading.Event()
-        self._is_paused = False
+        self._is_paused = self._is_begun = False
         self._told = ""
         has_keys = is_at_terminal() and threading.current_thread() is threading.main_thread()
         self._keys = Keys(self, keys, sys.stdin.fileno()) if has_keys else None
@@ -237,9 +238,11 @@ class Drawing:
         told = [Whole(each) if each.startswith("file://") else Text(each) for each in lines]
         return [*told, Text(cut(line, self.console.size.width), style=STYLES[IDLE])] if line else []
 
-    def start(self) -> None:
+    def start(self, *, again: bool = False) -> None:
+        """Draw from now on, if this process is in the foreground; ``again``: only if it was started before."""
         with self._switching, suppress(OSError):
-            if self._live is None and not self._is_paused:
+            self._is_begun = self._is_begun or not again
+            if self._live is None and self._is_begun and not self._is_paused and is_in_foreground(STDERR):
                 options: dict[str, Any] = {"auto_refresh": False, "redirect_stdout": False}
                 # A new one each time: the old one would draw over the lines below its last state.
                 self._live = Live(console=self.console, get_renderable=lambda: self._draw(self.is_drawn), **options)
@@ -351,7 +354,8 @@ def _redraw(live: Live, stopped: threading.Event) -> None:
     while not stopped.wait(pause):  # waits: between two drawings, ended by `stopped`
         began = time.thread_time()
         with suppress(OSError):
-            live.refresh()
+            if is_in_foreground(STDERR):
+                live.refresh()
         pause = max(SHORTEST_PAUSE_SECONDS, (time.thread_time() - began) / SHARE_OF_A_CORE)
 
 

@@ -6,6 +6,7 @@ import os
 import pty
 import sys
 import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def shown():
     with open_view(Course(), as_json=False, quiet=False, plain=False) as view:
         for event in whole_run()[:-1]:
             view(event.as_record())
+        open("told", "w").close()
         while not any(map(os.path.exists, ("end", "crash"))):
             time.sleep(0.02)
         if os.path.exists("crash"):
@@ -49,6 +51,9 @@ if not child:
     signal.signal(signal.SIGTTOU, signal.SIG_DFL)
     shown()
     os._exit(0)
+if IN_BACKGROUND:
+    input()
+    os.tcsetpgrp(0, child)
 while True:
     _, status = os.waitpid(child, os.WUNTRACED)
     how = "stopped" if os.WIFSTOPPED(status) else f"ended with {os.waitstatus_to_exitcode(status)}"
@@ -105,17 +110,22 @@ def test_ctrl_z_leaves_the_terminal_and_takes_it_again(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
-def test_in_the_background_no_key_is_read(tmp_path: Path) -> None:
-    """Nothing stops it, and the terminal stays the shell's."""
+def test_in_the_background_nothing_is_drawn_and_no_key_is_read(tmp_path: Path) -> None:
+    """The terminal stays the shell's until the run is in the foreground."""
     program = [sys.executable, "-c", f"{VIEW}IN_BACKGROUND = True{SHELL}"]
     with at_terminal(program, tmp_path, PYTHONPATH=TOP) as terminal:
-        terminal.wait_for("tests 002")
-        terminal.wait_for("tests 002")
+        while not (tmp_path / "told").exists():
+            assert terminal.child.poll() is None
+            time.sleep(0.02)
         assert attributes(terminal) == fresh()
+        terminal.type("fg\n")
+        terminal.wait_for("fg")
+        shown = terminal.drawn
+        terminal.wait_for(KEYS)
         (tmp_path / "end").touch()
         terminal.wait_for("ended with 0, as before: True")
         assert terminal.end() == 0
-    assert KEYS not in terminal.drawn
+    assert shown.strip() == "fg"
 
 
 def test_keys_page_changes_follow_roles_write_the_report_and_pause(tmp_path: Path) -> None:
