@@ -120,7 +120,7 @@ class Course:
                 turn.ended, turn.status = at, INTERRUPTED
         for tests in self.tests.values():
             if not tests.ended:
-                tests.ended, tests.told = at, {"status": INTERRUPTED}
+                tests.end(at, {"status": INTERRUPTED})
 
     def role(self, name: str) -> RoleNow:
         if name not in self.roles:
@@ -375,7 +375,7 @@ def _open_visit(course: Course, event: events.StepStarted, key: str) -> None:
     if above.parts and not above.parts[-1].is_task and not above.parts[-1].ended:
         above.parts[-1].end(COMPLETED, event.at)
     course.pieces[key] = WorkPiece(key, name, event.title, attempt=int(tried[1]) if tried else 1)
-    above.parts.append(course.pieces[key])
+    above.add(course.pieces[key])
 
 
 def _state_changed(event: events.StateChanged, course: Course) -> None:
@@ -383,7 +383,7 @@ def _state_changed(event: events.StateChanged, course: Course) -> None:
     if piece is None:
         piece = course.pieces[event.unit] = WorkPiece(event.unit, event.item, event.title, is_task=True)
         above = course.piece_of(piece.step)
-        above.parts.append(piece)
+        above.add(piece)
     piece.move(event.state, event.at, event.reason)
 
 
@@ -495,14 +495,12 @@ def _files_applied(event: events.FilesApplied, course: Course) -> None:
 def _apply_of_tests(event: RunEvent, course: Course) -> None:
     match event:
         case events.TestsStarted():
-            tests = TestRun(event.number, intern(event.role), event.turn, event.at, {"status": RUNNING})
-            course.tests[event.number] = tests
+            tests = course.tests[event.number] = TestRun(event.number, intern(event.role), event.turn, event.at)
             turn = course.turns.get((event.role, event.turn))
             owner = turn if turn is not None else course.piece_of(event.unit)
             owner.tests = (*owner.tests, tests)
         case events.TestsEnded(number=number):
-            tests = course.tests.setdefault(number, TestRun(number, "", 0, event.at, {}))
-            tests.ended, tests.told = event.at, _compact(event)
+            course.tests.setdefault(number, TestRun(number, "", 0, event.at)).end(event.at, _compact(event))
         case events.BaselineStarted(in_copy=False, last_seconds=seconds):
             course.baseline = events.BaselineMeasured(RUNNING, 0, 0, 0, 0, seconds, at=event.at)
         case events.BaselineMeasured(in_copy=False):
@@ -510,9 +508,9 @@ def _apply_of_tests(event: RunEvent, course: Course) -> None:
 
 
 def _compact(event: events.TestsEnded) -> dict[str, Any]:
-    """What there is to say of the tests; its names, and its short words, once in memory."""
+    """What there is to say of the tests; its short words once in memory."""
     told = {name: value for name, value in vars(event).items() if value and name not in ("type", "at", "number")}
-    return {intern(name): intern(value) if isinstance(value, str) else value for name, value in told.items()}
+    return {name: intern(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
 def _note(course: Course, event: Incident) -> None:

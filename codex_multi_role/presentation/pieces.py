@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from sys import intern
 from typing import Any
 
@@ -62,6 +63,12 @@ class RoleNow(Used):
         return ": ".join(filter(None, (self.task, self.last)))
 
 
+@cache
+def _once(*names: str) -> tuple[str, ...]:
+    """The same names once in memory."""
+    return names
+
+
 @dataclass(slots=True)
 class TestRun:
     """``role`` and ``turn``: after which turn it ran; ``turn`` 0: a check of the flow, or the end of the run."""
@@ -71,9 +78,18 @@ class TestRun:
     role: str
     turn: int
     began: str
-    told: dict[str, Any]
-    """As ``result.json``, as far as the event has it and it is not empty; with the status `RUNNING` until they end."""
     ended: str = ""
+    names: tuple[str, ...] = ("status",)
+    values: tuple[Any, ...] = (RUNNING,)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As ``result.json``, as far as the event has it and it is not empty; only a status until they end."""
+        return dict(zip(self.names, self.values, strict=True))
+
+    def end(self, at: str, told: Mapping[str, Any]) -> None:
+        """A dict for each of thousands of test runs would be too much."""
+        self.ended, self.names, self.values = at, _once(*told), tuple(told.values())
 
 
 @dataclass(slots=True)
@@ -110,8 +126,8 @@ class WorkPiece:
     """A piece of the run's work: a visit of a step or, if ``is_task``, an item of its fan-out; the run is the first.
 
     ``key``: that of its unit. ``attempt``: in which try of its caller it is. ``bad``: what its result says against it.
-    ``said``: what a person answered. ``history``: its states, each with its time and reason. ``parts``: items, or steps
-    of the flow that it calls.
+    ``said``: what a person answered. ``moves``: its states, each followed by its time and reason. ``parts``: items, or
+    steps of the flow that it calls.
     """
 
     key: str
@@ -123,8 +139,8 @@ class WorkPiece:
     ended: str = ""
     bad: str = ""
     said: str = ""
-    history: tuple[tuple[str, str, str], ...] = ()
-    parts: list[WorkPiece] = field(default_factory=list)
+    moves: tuple[str, ...] = ()
+    parts: Sequence[WorkPiece] = ()
     turns: tuple[ReportedTurn, ...] = ()
     tests: tuple[TestRun, ...] = ()
     """Those of no turn."""
@@ -132,11 +148,16 @@ class WorkPiece:
     @property
     def state(self) -> str:
         """One of those of a task; empty before the first."""
-        return self.history[-1][0] if self.history else ""
+        return self.moves[-3] if self.moves else ""
 
     @property
     def reason(self) -> str:
-        return self.history[-1][2] if self.history else ""
+        return self.moves[-1] if self.moves else ""
+
+    @property
+    def history(self) -> list[tuple[str, str, str]]:
+        """Its states, each with its time and reason."""
+        return [*zip(self.moves[::3], self.moves[1::3], self.moves[2::3], strict=True)]
 
     @property
     def flaw(self) -> str:
@@ -182,10 +203,15 @@ class WorkPiece:
         found += [tests for turn in self.all_turns() for tests in turn.tests]
         return max(found, key=lambda each: each.number, default=None)
 
+    def add(self, part: WorkPiece) -> None:
+        if not isinstance(self.parts, list):  # an empty one for each of thousands of pieces would be too much
+            self.parts = []
+        self.parts.append(part)
+
     def move(self, state: str, at: str, reason: str = "") -> None:
         self.began = self.began or (at if state == IN_PROGRESS else "")
         self.ended = at if state in ENDED_TASKS else ""
-        self.history = (*self.history, (intern(state), at, reason))
+        self.moves = (*self.moves, intern(state), at, reason)
 
     def end(self, state: str, at: str, reason: str = "") -> None:
         """End it, and what in it did not end by itself."""

@@ -99,8 +99,8 @@ class Tree:
 
     def __init__(self, course: Course, now: str, width: int = UNLIMITED, *, whole: bool = False) -> None:
         self._course, self._now, self._width, self._whole = course, now, width, whole
-        ended = [tests.told["seconds"] for tests in course.tests.values() if tests.ended and "seconds" in tests.told]
-        self._last_seconds = ended[-1] if ended else course.baseline.seconds if course.baseline else 0.0
+        ended = (tests.told.get("seconds") for tests in reversed(course.tests.values()) if tests.ended)
+        self._last_seconds = next(filter(None, ended), course.baseline.seconds if course.baseline else 0.0)
 
     def rows(self) -> Iterator[Row]:
         if self._whole:

@@ -41,7 +41,7 @@ def test_events_say_what_people_call_items_and_how_each_step_ended(tmp_path: Pat
     def told_of(report: RunReport) -> tuple[str, list[str]]:
         course = Course.of_run(RunFolder(report.folder))
         own, solve = course.run.parts
-        assert (own.label, own.state, own.parts) == ("own Look at the code", "COMPLETED", [])
+        assert (own.label, own.state, [*own.parts]) == ("own Look at the code", "COMPLETED", [])
         assert (solve.label, [part.label for part in solve.parts]) == ("solve", ["T1 slug words now", "T2"])
         return solve.state, [task.state for task in course.tasks]
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.pieces import REPAIRING, STARTING, WORKING
-from codex_multi_role.run_folder import RunEvent
+from codex_multi_role.run_folder import RunEvent, event_of
 from codex_multi_role.run_folder import events as e
+from tests.support.memory import most_allocated
 from tests.support.recorded_runs import ROLES, ended, in_order, started, turn, whole_run
 
 
@@ -221,3 +222,19 @@ def test_tasks_are_named_and_so_is_the_one_a_role_works_on() -> None:
 def test_fork_is_not_among_the_warnings() -> None:
     course = Course.of(in_order(started(), e.RunForked("forked from first before team:2")))
     assert (course.forked, course.warnings) == ("forked from first before team:2", [])
+
+
+def work(tasks: int) -> None:
+    """A fan-out in which each task has one turn and its tests."""
+    course = Course.of([replace(started(), at="2026-01-31T10:15:00.000+00:00")])
+    for number in range(tasks):
+        unit, role, at = f"work.1.{number}", f"coder.{number % 8}", f"2026-01-31T10:15:00.{number:06d}+00:00"
+        states = [e.StateChanged(unit, f"T{number}", state, "", f"task {number}") for state in ("PENDING", "COMPLETED")]
+        over = replace(turn(role, number, 1)[-1], summary=f"wrote the function number {number}")  # type: ignore[call-arg]
+        tests = [e.TestsStarted(number, role, number), e.TestsEnded(number, "passed", number, 0, 0, 0, number / 7)]
+        for event in (states[0], e.TurnStarted(role, number, 1, 1, None, unit=unit), over, *tests, states[1]):
+            course.apply(event_of({**event.as_record(), "at": at}))
+
+
+def test_turns_of_a_fan_out_take_at_most_two_kilobytes_each() -> None:
+    assert (most_allocated(work, 2_000) - most_allocated(work, 1)) / 2_000 <= 2_000
