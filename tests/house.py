@@ -53,30 +53,31 @@ class Figure:
 
 
 LINES = Debt(
-    45_950,
+    46_030,
     "2026-11-30",
     "a run has an address and a handle, and keywords are checked by name (550); the keys of a step are classes, and "
     "former ones load (540); a person decides on what changed, line by line, also at the terminal (330); a run is read "
     "as a tree of tasks (90); lists and errors that people read (130); each key is described where it is declared "
-    "(60); keys, links and questions of all runs at the terminal (320); variables have types (30)",
+    "(60); keys, links and questions of all runs at the terminal (320); screens of any size without a "
+    "broken word (100); variables have types (30)",
 )
 FIGURES = (
     Figure("folders of the core", 16),
     Figure("floors of the core", 9),
     Figure("modules of the core", 295),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(29_620, "2026-11-30", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(29_660, "2026-11-30", "as its lines")),
     Figure(
         "lines of the package",
         70_500,
         Debt(
-            76_450,
+            76_590,
             "2026-11-30",
             "as the lines of the core; pages of decisions, comparisons and live runs (600), test generation's oracle",
         ),
     ),
-    Figure("statements of the package", 45_400, Debt(49_800, "2026-11-30", "as its lines")),
-    Figure("lines of the tests", 79_000, Debt(79_300, "2026-11-29", "the oracle, decisions, typed runs")),
+    Figure("statements of the package", 45_400, Debt(49_880, "2026-11-30", "as its lines")),
+    Figure("lines of the tests", 79_000),
     Figure("lines of the extension machines", 7_500),
     Figure("lines of any other extension", 5_000),
     Figure(
