@@ -38,7 +38,7 @@ HEADINGS = {
     "roles list": ("role", "model", "effort", "sandbox", "approval", "waits for", "file"),
 }
 CELLS = {
-    "runs": (*RUNS, "interrupted: cy", "ended: cycles us", "days ago"),
+    "runs": (*RUNS, "interrupted", "ended: cycles", "days ago"),
     "flows list": ("cycles", "once_more_with_feeling", "Think once", "done 0", ".yaml"),
     "roles list": ("thinker", "doer", "$THINKER_MODEL", "workspace-write", "on-request", "catalog.yaml"),
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
-from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.manifest import MANIFEST, Manifest
 from tests.support.recorded_steps import recorded_steps
 from tests.support.teams import read
 
@@ -97,12 +97,12 @@ def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str
 
 
 def _copies(run: RunFolder) -> Iterator[tuple[str, object]]:
-    """Also those that the run does not know."""
-    manifest = Manifest(run.worktrees_path)
-    for path in manifest.place.rglob("copy"):
-        key = path.parent.relative_to(manifest.place).as_posix()
-        known = manifest.find(key)
-        yield key, known.state if known and not known.removed_at else "forgotten"
+    """Also those that the run does not know. On a disk of its own the run is read by the path of this process."""
+    place, file = Manifest(run.worktrees_path).place, run.worktrees_path / MANIFEST
+    known = {each["key"]: each for each in read(file)["copies"]} if file.exists() else {}
+    for path in place.rglob("copy"):
+        key = path.parent.relative_to(place).as_posix()
+        yield key, known[key]["state"] if key in known and not known[key]["removed_at"] else "forgotten"
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:

@@ -46,7 +46,7 @@ def heading(folder: RunFolder, course: Course, status: str, at_most: str) -> dic
         "hint": one_line(record.get("hint") or "", 2000),
         "meaning": "" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         "next": next_from_record(folder, record, status),
-        "facts": [*facts_of(record, course, at_most), ("repeat", folder.command("fork", "--from", "STEP:VISIT"))],
+        "facts": facts_of(record, course, at_most),
         "figures": [*figures_of(totals_now(folder, record), len(files), course)],
         "roles": [*course.roles.values()],
         "files": [one_line(name) for name in files[:FILES_NAMED]],
