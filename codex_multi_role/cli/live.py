@@ -71,12 +71,12 @@ from codex_multi_role.presentation.wording import (
 from codex_multi_role.run_folder import Record, event_of
 
 CONTINUES = [(ControlType.CURSOR_FORWARD, 0)]
-"""Of a part of a line that the next part follows; rich neither measures nor cuts a control."""
+"""Marks a chunk of a line that the next chunk continues; rich neither measures nor cuts control segments."""
 STDERR = 2
 LATEST_WARNINGS = 3
 FOLLOWED_LINES = 6
-LEAST_ROWS = 3
-"""Of the tree; what is said below it gives way."""
+MIN_TREE_ROWS = 3
+"""The lines below the tree are left out before it has fewer rows."""
 RULER = Console(file=io.StringIO())
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -99,10 +99,10 @@ class DrawingConsole(Console):
 
 
 @dataclass
-class Whole:
-    """A text that the terminal itself continues on its next line: it is copied as one, and counted as several.
+class UnbrokenText:
+    """A text that the terminal itself continues on the next line, so that it is copied as one line.
 
-    An address is a link.
+    Its height is counted as that of several lines. An address becomes a link.
     """
 
     text: str
@@ -134,9 +134,9 @@ def render(
     show the tests and files, because no summary follows. ``below``: its end.
     """
     above = [*_above(course, now, width)]
-    told = [*_told(course)] if figures else []
-    end = [*(_asked(course, width) if questions else ()), *below]
-    while told and height - _lines_of(width, *above, *told, *end) < LEAST_ROWS:
+    told = [*_status_lines(course)] if figures else []
+    end = [*(_question_lines(course, width) if questions else ()), *below]
+    while told and height - _lines_of(width, *above, *told, *end) < MIN_TREE_ROWS:
         told.pop()
     lines_left = height - _lines_of(width, *above, *told, *end)
     rows = fit(list(Tree(course, now, width).rows()), max(1, lines_left))
@@ -157,7 +157,7 @@ def _above(course: Course, now: str, width: int) -> Iterator[Text]:
     """The lines above the tree: what it is for, how far it is, what the first turn waits for."""
     run, before = course.started, course.baseline
     names = f"run {run.run_id}  flow {one_line(run.flow)}"
-    yield from _beside(one_line(run.goal), names, width, "bold") if run.run_id else [Text("starting", "bold")]
+    yield from _side_by_side(one_line(run.goal), names, width, "bold") if run.run_id else [Text("starting", "bold")]
     if course.forked:
         yield Text(one_line(course.forked, 2 * width), STYLES[IDLE])
     if run.playbook:
@@ -166,21 +166,21 @@ def _above(course: Course, now: str, width: int) -> Iterator[Text]:
     elapsed = f"{duration(seconds_between(run.at, now))} elapsed" if run.at else ""
     where = "  ".join(filter(None, (", ".join(filter(None, (ended, course.where))), elapsed)))
     left = amounts(course.left(now)) if course.ended is None else []
-    yield from _beside(where, f"left: {', '.join(left)}" if left else "", width)
+    yield from _side_by_side(where, f"left: {', '.join(left)}" if left else "", width)
     if course.ended is None and before is not None and before.status == RUNNING:
         last = f" ({duration(before.seconds)} last time)" if before.seconds else ""
         running = f"{duration(seconds_between(before.at, now))}{last}; skip: --no-baseline"
         yield Text(f"waiting for the {BEFORE}: {running}", STYLES[BUSY])
 
 
-def _beside(first: str, second: str, width: int, style: str = "") -> list[Text]:
+def _side_by_side(first: str, second: str, width: int, style: str = "") -> list[Text]:
     """Both on one line if they fit, otherwise on two."""
     fits = columns_of(f"{first}  {second}") <= width
     lines = [Text.assemble((first, style), f"  {second}")] if fits else [Text(cut(first, width), style), Text(second)]
     return [line for line in lines if line.plain.strip()]
 
 
-def _told(course: Course) -> Iterator[Text]:
+def _status_lines(course: Course) -> Iterator[Text]:
     """The lines below the tree, the most important first."""
     if (tests := course.latest_tests) is not None:
         yield Text(f"tests {tests.number:03d}: {verdict(tests.told)}", STYLES[tone_of(judged(tests.told), BAD)])
@@ -192,7 +192,7 @@ def _told(course: Course) -> Iterator[Text]:
         yield Text(f"files in answers: {course.files.in_words}")
 
 
-def _asked(course: Course, width: int) -> Iterator[RenderableType]:
+def _question_lines(course: Course, width: int) -> Iterator[RenderableType]:
     """The oldest question with its commands, which are never cut, and how many others there are."""
     keys = list(course.questions)
     for key in keys[:1]:
@@ -200,7 +200,7 @@ def _asked(course: Course, width: int) -> Iterator[RenderableType]:
         for what, command in zip(("answer", "reject"), answer_commands(course.run_folder, keys), strict=True):
             fits = columns_of(line := f"  {what}: {command}") <= width
             yield Text(line if fits else f"  {what}:")
-            yield from () if fits else [Whole(command)]
+            yield from () if fits else [UnbrokenText(command)]
     if keys[1:]:
         yield Text(f"and {plural(len(keys) - 1, 'more question')}", STYLES[WARN])
 
@@ -235,7 +235,7 @@ class Drawing:
         """The latest messages and, while keys are read, the list of keys."""
         line = self._keys.line if self._keys is not None else ""
         lines = self._told.splitlines()
-        told = [Whole(each) if each.startswith("file://") else Text(each) for each in lines]
+        told = [UnbrokenText(each) if each.startswith("file://") else Text(each) for each in lines]
         return [*told, Text(cut(line, self.console.size.width), style=STYLES[IDLE])] if line else []
 
     def start(self, *, again: bool = False) -> None:

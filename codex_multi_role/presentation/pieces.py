@@ -64,8 +64,8 @@ class RoleNow(Used):
 
 
 @cache
-def _once(*names: str) -> tuple[str, ...]:
-    """The same names once in memory."""
+def _shared(*names: str) -> tuple[str, ...]:
+    """The same names as one object, however many test runs have them."""
     return names
 
 
@@ -89,7 +89,7 @@ class TestRun:
 
     def end(self, at: str, told: Mapping[str, Any]) -> None:
         """A dict for each of thousands of test runs would be too much."""
-        self.ended, self.names, self.values = at, _once(*told), tuple(told.values())
+        self.ended, self.names, self.values = at, _shared(*told), tuple(told.values())
 
 
 @dataclass(slots=True)
@@ -126,8 +126,8 @@ class WorkPiece:
     """A piece of the run's work: a visit of a step or, if ``is_task``, an item of its fan-out; the run is the first.
 
     ``key``: that of its unit. ``attempt``: in which try of its caller it is. ``bad``: what its result says against it.
-    ``said``: what a person answered. ``moves``: its states, each followed by its time and reason. ``parts``: items, or
-    steps of the flow that it calls.
+    ``said``: what a person answered. ``transitions``: its states, each followed by its time and reason. ``parts``:
+    items, or steps of the flow that it calls.
     """
 
     key: str
@@ -139,7 +139,7 @@ class WorkPiece:
     ended: str = ""
     bad: str = ""
     said: str = ""
-    moves: tuple[str, ...] = ()
+    transitions: tuple[str, ...] = ()
     parts: Sequence[WorkPiece] = ()
     turns: tuple[ReportedTurn, ...] = ()
     tests: tuple[TestRun, ...] = ()
@@ -148,16 +148,16 @@ class WorkPiece:
     @property
     def state(self) -> str:
         """One of those of a task; empty before the first."""
-        return self.moves[-3] if self.moves else ""
+        return self.transitions[-3] if self.transitions else ""
 
     @property
     def reason(self) -> str:
-        return self.moves[-1] if self.moves else ""
+        return self.transitions[-1] if self.transitions else ""
 
     @property
     def history(self) -> list[tuple[str, str, str]]:
         """Its states, each with its time and reason."""
-        return [*zip(self.moves[::3], self.moves[1::3], self.moves[2::3], strict=True)]
+        return [*zip(self.transitions[::3], self.transitions[1::3], self.transitions[2::3], strict=True)]
 
     @property
     def flaw(self) -> str:
@@ -211,7 +211,7 @@ class WorkPiece:
     def move(self, state: str, at: str, reason: str = "") -> None:
         self.began = self.began or (at if state == IN_PROGRESS else "")
         self.ended = at if state in ENDED_TASKS else ""
-        self.moves = (*self.moves, intern(state), at, reason)
+        self.transitions = (*self.transitions, intern(state), at, reason)
 
     def end(self, state: str, at: str, reason: str = "") -> None:
         """End it, and what in it did not end by itself."""

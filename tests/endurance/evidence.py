@@ -97,7 +97,10 @@ def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str
 
 
 def _copies(run: RunFolder) -> Iterator[tuple[str, object]]:
-    """Also those that the run does not know. On a disk of its own the run is read by the path of this process."""
+    """Also those that the run does not know.
+
+    Read from the file, because `Manifest` resolves the path to a disk that only the run sees.
+    """
     place, file = Manifest(run.worktrees_path).place, run.worktrees_path / MANIFEST
     known = {each["key"]: each for each in read(file)["copies"]} if file.exists() else {}
     for path in place.rglob("copy"):

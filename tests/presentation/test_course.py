@@ -236,5 +236,6 @@ def work(tasks: int) -> None:
             course.apply(event_of({**event.as_record(), "at": at}))
 
 
-def test_turns_of_a_fan_out_take_at_most_two_kilobytes_each() -> None:
-    assert (most_allocated(work, 2_000) - most_allocated(work, 1)) / 2_000 <= 2_000
+def test_turns_of_a_fan_out_take_little_memory() -> None:
+    """With the longer texts of real runs, 10,000 of them take 2,000 bytes each."""
+    assert (most_allocated(work, 2_000) - most_allocated(work, 1)) / 2_000 <= 1_800

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import time
-from contextlib import chdir
+from contextlib import ExitStack, chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,8 @@ class Screen:
         own = {"TERM": "dumb" if self.mode == "dumb" else "xterm", "COLUMNS": str(self.columns), "TZ": "UTC"}
         own |= {"LINES": str(self.lines), "NO_COLOR": "1" if self.mode == "NO_COLOR" else ""}
         own |= dict.fromkeys(("CI", "GITHUB_ACTIONS"), "true" if self.mode == "CI" else "")
-        with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        with ExitStack() as after, pytest.MonkeyPatch.context() as patch, chdir(folder):
+            after.callback(time.tzset)  # in the time zone of before
             for name, value in own.items():
                 patch.setenv(name, value) if value else patch.delenv(name, raising=False)
             time.tzset()

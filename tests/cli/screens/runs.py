@@ -20,8 +20,8 @@ OLD_FAILURES = ("tests/test_roman.py::test_zero", "tests/test_roman.py::test_neg
 NEW_FAILURE = "tests/test_roman.py::TestSubtraction::test_nine_hundred_and_ninety_nine"
 
 
-def begun(goal: str, steps: str, roles: str = "planner implementer", **more: Any) -> Events:
-    """A session starts, and its processes; ``more``: fields of `RunStarted`."""
+def session(goal: str, steps: str, roles: str = "planner implementer", **more: Any) -> Events:
+    """The start of a session and of its processes; ``more``: fields of `RunStarted`."""
     fields = {"roles": roles.split(), "steps": steps.split(), "flow": "build", "cycles": 0, "playbook": None, **more}
     processes = [e.RoleStarted(name, 1, "t", 0.3, False) for name in roles.split()]
     return [replace(started(), goal=goal, **fields), e.ProcessesStarting(roles.split()), *processes]
@@ -58,13 +58,13 @@ def before(*failures: str, **more: Any) -> Events:
 
 
 def fan_out() -> Events:
-    """Of twelve tasks, four have ended, one of them with a new failure and one for good; four are at work."""
+    """Of twelve tasks, four have ended, one of them with a new failure, and one failed; four are running."""
     names = tuple(f"T{number}" for number in range(1, 13))
     turns = [works(f"coder.{at}", f"work.1.{at - 1}", "wrote it" if at < 6 else "") for at in range(1, 9)]
     ends = [("COMPLETED", ""), ("COMPLETED", ""), ("COMPLETED", "1 new failure"), ("FAILED", "summary: is missing")]
     reason = "the role coder.4 gave no valid answer in 3 attempts: "
     return [
-        *begun("Write the package slugs: words, cases and a command line", "plan work review document", "planner"),
+        *session("Write the package slugs: words, cases and a command line", "plan work review document", "planner"),
         *before(), *step("plan", 1, *works("planner", "plan.1", "twelve tasks")), e.StepStarted("work", 1, 2),
         *items("work.1", names, "PENDING", TITLES), *items("work.1", names[:8], "IN_PROGRESS"), *chain(*turns),
         *tested(1, "coder.1", 31), *tested(2, "coder.2", 33),
@@ -85,7 +85,7 @@ def crowd() -> Events:
 def called() -> Events:
     """A step calls a flow, which calls another one."""
     return [
-        *begun("Build and measure it", "plan build publish", "planner coder tester"),
+        *session("Build and measure it", "plan build publish", "planner coder tester"),
         *step("plan", 1, *works("planner", "plan.1", "two parts"), title="Plan the parts"),
         e.StepStarted("build", 1, 2, title="Build each part"),
         *step("build.1/write", 1, *works("coder", "build.1/write.1", "wrote parser.py")),
@@ -100,7 +100,7 @@ def parallel() -> Events:
     """Three reviewers at once, in their second round; one has ended."""
     names = ("security", "style", "logic")
     return [
-        *begun("Greet the user by name", "write panel", "implementer security style logic", flow="reviewed"),
+        *session("Greet the user by name", "write panel", "implementer security style logic", flow="reviewed"),
         *step("write", 1, *works("implementer", "write.1", "wrote greet.py")),
         *step("panel", 1, *items("panel.1", names, "IN_PROGRESS"), *items("panel.1", names, "COMPLETED")),
         *step("write", 2, *works("implementer", "write.2", "escapes the name", 2)),
@@ -120,7 +120,7 @@ def until() -> Events:
     told = (("COMPLETED", why), ("COMPLETED", ""), ("SKIPPED", "not needed: the results so far suffice"))
     ends = [e.StateChanged(f"race.1.{2 - at}", names[2 - at], *each) for at, each in enumerate(told)]
     return [
-        *begun("Tell even numbers from odd ones", "race merge", "developer", flow="first"),
+        *session("Tell even numbers from odd ones", "race merge", "developer", flow="first"),
         *step("race", 1, *items("race.1", names, "IN_PROGRESS"), *chain(*turns), *ends),
         *step("merge"),
         *tested(1, "", 4),
@@ -130,7 +130,7 @@ def until() -> Events:
 
 def waiting() -> Events:
     """Before the first turn, while the tests run."""
-    return [*begun("Welcome new users", "plan approve work", flow="planned"), *before()[:1]]
+    return [*session("Welcome new users", "plan approve work", flow="planned"), *before()[:1]]
 
 
 def review() -> Events:
@@ -145,7 +145,7 @@ def parked() -> Events:
 
 
 def cycles(**more: Any) -> Events:
-    return begun("Convert roman numerals", "team", cycles=3, flow="cycles", **more)
+    return session("Convert roman numerals", "team", cycles=3, flow="cycles", **more)
 
 
 def resumed() -> Events:
@@ -180,7 +180,7 @@ def paused() -> Events:
 
 
 def failed() -> Events:
-    """A role failed for good."""
+    """A role gave no valid answer in any attempt."""
     reason = "the role implementer gave no valid answer in 3 attempts: summary: is missing"
     tries = [turn("implementer", number, 2, status="invalid_reply") for number in (2, 3)]
     warning = e.Warning("the disk is nearly full: 1.2 GB of 512 GB are free")
@@ -196,7 +196,7 @@ def wide() -> Events:
     )
     does = "command: sed -n '1,200p' 説明/ローマ数字の変換について.md\x08\x08"
     team = [e.StepStarted("team", 1, 1), *works("planner", "", said), *works("implementer", "", does=does)]
-    return [*begun(goal, "team", cycles=3, flow="cycles"), *team]
+    return [*session(goal, "team", cycles=3, flow="cycles"), *team]
 
 
 RUNS = {

@@ -17,10 +17,7 @@ from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
-    BAD,
-    BUSY,
-    GOOD,
-    WARN,
+    IDLE,
     exit_in_words,
     outcome_in_words,
     playbook_in_words,
@@ -28,6 +25,7 @@ from codex_multi_role.presentation.outcome import (
     status_in_words,
     tone_of,
 )
+from codex_multi_role.presentation.tree import GLYPHS
 from codex_multi_role.presentation.wording import (
     amounts,
     clock,
@@ -43,7 +41,6 @@ from codex_multi_role.presentation.wording import (
 )
 from codex_multi_role.run_folder.cost import Cost
 
-GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●"}
 TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
 
 
@@ -111,7 +108,7 @@ def _environment(folder: Path) -> Environment:
         "exit": lambda code: exit_in_words(code, ""),
         "words": status_in_words,
         "tone": tone_of,
-        "glyph": lambda tone: GLYPHS.get(tone, ""),
+        "glyph": lambda tone: "" if tone == IDLE else GLYPHS.get(tone, ""),
         "run_status": run_status,
     }
     return environment

@@ -24,7 +24,7 @@ def test_process_stops_at_the_end_of_its_input() -> None:
     """What comes before the end means nothing."""
     child = started([sys.executable, "-c", UNTIL_ITS_INPUT_ENDS], stdin=subprocess.PIPE)
     try:
-        child.communicate("go on", timeout=WAIT_SECONDS / 2)
+        child.communicate("anything", timeout=WAIT_SECONDS / 2)
     finally:
         child.kill()
     assert child.returncode == -signal.SIGTERM
