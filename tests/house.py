@@ -53,30 +53,30 @@ class Figure:
 
 
 LINES = Debt(
-    46_030,
+    46_055,
     "2026-11-30",
     "a run has an address and a handle, and keywords are checked by name (550); the keys of a step are classes, and "
     "former ones load (540); a person decides on what changed, line by line, also at the terminal (330); a run is read "
     "as a tree of tasks (90); lists and errors that people read (130); each key is described where it is declared "
     "(60); keys, links and questions of all runs at the terminal (320); screens of any size without a "
-    "broken word (100); variables have types (30)",
+    "broken word (100); variables have types (30); copies that a run uses are locked (25)",
 )
 FIGURES = (
     Figure("folders of the core", 16),
     Figure("floors of the core", 9),
     Figure("modules of the core", 295),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(29_660, "2026-11-30", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(29_680, "2026-11-30", "as its lines")),
     Figure(
         "lines of the package",
         70_500,
         Debt(
-            76_590,
+            76_615,
             "2026-11-30",
             "as the lines of the core; pages of decisions, comparisons and live runs (600), test generation's oracle",
         ),
     ),
-    Figure("statements of the package", 45_400, Debt(49_880, "2026-11-30", "as its lines")),
+    Figure("statements of the package", 45_400, Debt(49_900, "2026-11-30", "as its lines")),
     Figure("lines of the tests", 79_000),
     Figure("lines of the extension machines", 7_500),
     Figure("lines of any other extension", 5_000),

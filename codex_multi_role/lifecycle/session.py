@@ -57,6 +57,7 @@ from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import occupied
+from codex_multi_role.workspace.manifest import Manifest, place_around
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.durable_run import Begin
@@ -130,6 +131,7 @@ class Session:
                     f"another run is working in {self.definitions.workspace}: they may overwrite each other's files "
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
+            self._occupy_copies(stack)
             if self.definitions.options.place.worktree and self.earlier is None:
                 self._notes += differences(self.definitions, self.folder)
             if self.earlier is None:
@@ -146,6 +148,14 @@ class Session:
             self._record.write()
             write_state(self.folder, self._state)
             return self._work(family, owner.session)
+
+    def _occupy_copies(self, stack: ExitStack) -> None:
+        """So that nobody who cannot see the run folder takes them for abandoned."""
+        copies = Manifest(self.folder.worktrees_path)
+        if self.definitions.isolates:
+            copies.make_place()
+        for place in {copies.place, place_around(self.definitions.workspace) or copies.place}:
+            stack.enter_context(occupied(place))
 
     def _keep_other_files(self, earlier: Mapping[str, Any]) -> None:
         """Copy YAML that replaces the run's own copies from now on and fits its past; the next session uses it as well.

@@ -214,6 +214,11 @@ def all_places() -> Path:
     return (user_state() / "copies").resolve()
 
 
+def place_around(path: Path) -> Path | None:
+    """The place of copies that ``path`` is in: a worktree of a run, or a clone of a batch."""
+    return next((each for each in path.parents if each.parent == all_places()), None)
+
+
 def make_place(place: Path, owner: Path) -> None:
     """Create ``place`` for the files of ``owner``: private, and removed by `gc` once that folder was deleted."""
     with storage_errors(place):

@@ -1,4 +1,7 @@
-"""Detects another run in the same workspace: both lock the folder itself, without a file."""
+"""Detects another run in the same workspace, or in copies: both lock the folder itself, without a file.
+
+Such a lock is seen by every process of the machine, whatever part of the file system it can see.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from pathlib import Path
 
 
 @contextmanager
-def occupied(workspace: Path) -> Iterator[bool]:
-    """Hold a shared lock on ``workspace`` during the block; yields whether others held one before.
+def occupied(folder: Path) -> Iterator[bool]:
+    """Hold a shared lock on ``folder`` during the block; yields whether others held one before.
 
     The kernel releases the lock with the process. If the folder cannot be read, or its file system has no such locks,
     no other run is detected.
     """
     try:
-        descriptor = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         yield False
         return

@@ -24,6 +24,7 @@ from codex_multi_role.workspace.manifest import (
     snapshots_of,
     top_of,
 )
+from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
 MERGED = ("merged", "unchanged")
@@ -76,15 +77,20 @@ def make_room(workspace: Path) -> None:
 def collect_abandoned(*, dry_run: bool = False, worktrees: bool = True) -> Iterator[tuple[str, RemovedCopies]]:
     """Remove the copies of runs of any project whose folders were deleted, with ``worktrees`` of runs only if wanted.
 
-    Should a run folder only be out of reach, it has the recorded files of its copies. Raises StorageError.
+    A run folder may only be out of reach, such as in another container with the same home. Then the copies of a run
+    that works stay, because it holds `occupied` on them; of others, the run folder has the files. Raises StorageError.
     """
     for place in all_places().glob("*"):
         records = owner_of(place)
-        if records and not records.is_dir() and (worktrees or not (place / OF_RUN).exists()):
+        if not records or records.is_dir() or (not worktrees and (place / OF_RUN).exists()):
+            continue
+        with occupied(place) as by_its_run:
+            if by_its_run:
+                continue
             if not dry_run:
                 delete_folder(place)
-            action: Literal["removed", "would remove"] = "would remove" if dry_run else "removed"
-            yield records.parent.name, RemovedCopies("copies", place, action, "its run folder was deleted")
+        action: Literal["removed", "would remove"] = "would remove" if dry_run else "removed"
+        yield records.parent.name, RemovedCopies("copies", place, action, "its run folder was deleted")
 
 
 def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> RemovedCopies:

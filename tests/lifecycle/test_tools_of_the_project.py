@@ -5,6 +5,7 @@ Costs: real runs, two of them looked at by pytest, unittest, mypy and ruff.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
-from codex_multi_role.workspace.manifest import Manifest, all_places
+from codex_multi_role.lifecycle import running
+from codex_multi_role.workspace.manifest import OWNER, Manifest, all_places
+from codex_multi_role.workspace.removal import collect_abandoned
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, say, with_flow
 from tests.support.workspaces import collectable, commit_all, git, write_files
@@ -120,6 +123,23 @@ def test_copies_of_deleted_runs_are_removed(tmp_path: Path) -> None:
     said = console("gc", folder=team.workspace).stdout
     assert said == f"removed: {worktree.run_id} copies: its run folder was deleted ({places[1]})\n"
     assert list(all_places().iterdir()) == [other]
+
+
+@pytest.mark.parametrize("kind", ["all", "plain"])
+def test_copies_of_a_run_at_work_stay(tmp_path: Path, kind: str) -> None:
+    """Also if its folder cannot be seen, as from another container with the same home."""
+    team = with_flow(_project(tmp_path), {"steps": STEPS[kind]})
+
+    def collect(event: Record) -> None:
+        if event["type"] == "turn_started":
+            [place] = all_places().iterdir()
+            (place / OWNER).write_text("/elsewhere/runs/r1/worktrees")
+            assert not list(collect_abandoned())
+
+    report = running.run(team.options(flow="own", worktree=kind == "plain"), collect)
+    assert report.exit_code == 0, report.reason
+    shutil.rmtree(report.folder)
+    assert [copies.action for _, copies in collect_abandoned()] == ["removed"]
 
 
 def test_run_folder_that_was_moved_keeps_its_copies(tmp_path: Path) -> None:
