@@ -75,10 +75,11 @@ def test_batch_that_is_killed_again_and_again_ends_once(tmp_path: Path) -> None:
     commit_all(tmp_path / "repo")
     places = ("workspace", "repository")
     write_goals(team, *({"goal": "g", "cycles": 3, places[number % 2]: "repo"} for number in range(6)))
-    random, finished = Random(1), dict[Path, str]()
+    random, finished, record = Random(1), dict[Path, str](), team.runs / "batches/goals/batch.json"
     for _ in range(KILLS):
-        resumes = ["--resume"] if (team.runs / "batches/goals/batch.json").exists() else []
+        resumes = ["--resume"] if record.exists() else []
         with started(team, "--concurrency=3", *resumes) as process, suppress(subprocess.TimeoutExpired):
+            wait_for(record)
             process.wait(random.uniform(0.5, 5.0))
         turns = {path: path.read_text() for path in team.runs.glob("goals-*/one/turn_*/turn.json")}
         finished = {**{path: text for path, text in turns.items() if '"completed"' in text}, **finished}
