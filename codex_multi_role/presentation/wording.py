@@ -85,10 +85,10 @@ def plural(number: float, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``0.4 s``, ``2 min 05 s``, ``1 h 02 min``, ``12 days``."""
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
+    """``0.4 s``, ``36 s``, ``2 min 05 s``, ``1 h 02 min``, ``12 days``."""
     minutes, rest = divmod(round(seconds), 60)
+    if minutes < 1:
+        return f"{seconds:.1f} s" if round(seconds, 1) < 10 else f"{rest} s"
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     if minutes < DAYS_FROM_HOURS * 60:

@@ -280,9 +280,9 @@ def test_worst_case_is_in_days_beside_what_runs_took(project: Path) -> None:
     assert "typically" not in done.stdout
     make_run(project / "runs", "first", flow="testing")
     done = console("flows", "validate", "testing", "--roles", "team", folder=project)
-    assert done.stdout.splitlines()[0].endswith("; typically 2 turns in 12.5 s, as in the only run so far")
+    assert done.stdout.splitlines()[0].endswith("; typically 2 turns in 12 s, as in the only run so far")
     shown = console("flows", "show", "testing", "--roles", "team", folder=project).stdout
-    assert "# Earlier runs\n#   typically 2 turns in 12.5 s" in shown
+    assert "# Earlier runs\n#   typically 2 turns in 12 s" in shown
 
 
 def test_validate_knows_the_inputs_that_it_is_given(tmp_path: Path) -> None:

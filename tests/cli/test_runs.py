@@ -133,11 +133,11 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "status     ended: All cycles are used up" in lines
     assert "exit       1: ended without reaching the goal" in lines
-    assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
+    assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12 s" in lines
     assert "cost       unpriced: 2 turns without a price" in lines
     tree = [line[10:] for line in lines[lines.index("") + 1 :]]
     assert tree[:5] == [
-        "✓ team: 13.0 s, $1.26",
+        "✓ team: 13 s, $1.26",
         "  ✓ planner: turn 1, 1.5 s, 1,200 in, 34 out, $0.42, what planner did",
         "  ✗ implementer: turn 1, invalid reply, 1.5 s, 1,200 in, 34 out, $0.42, summary: is missing",
         "  ✓ implementer: turn 2, repairs turn 1, 1.5 s, 1,200 in, 34 out, $0.42, what implementer did",

@@ -70,7 +70,7 @@ def test_figures_are_the_medians_of_runs_that_ended_with_a_model(tmp_path: Path)
     found = typical_runs(tmp_path)
     assert {flow: each.in_words for flow, each in found.items()} == {
         "cycles": "typically 8 turns in 3 min 20 s, the median of 3 runs",
-        "testgen": "typically 1 turn in 12.0 s, as in the only run so far",
+        "testgen": "typically 1 turn in 12 s, as in the only run so far",
     }
 
 

@@ -53,8 +53,10 @@ def test_words_without_a_printable_letter_leave_nothing_behind() -> None:
     ("seconds", "words"),
     [
         (0, "0.0 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 00 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
         (125, "2 min 05 s"),
         (3725, "1 h 02 min"),
         (71 * 3600, "71 h 00 min"),

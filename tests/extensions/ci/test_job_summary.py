@@ -46,7 +46,7 @@ def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
         "`all 3 cycles are used up` (exit code 1: ended without reaching the goal)",
         "No model was asked: the answers came from the playbook `roman-numerals`.",
         "- goal: `Convert roman numerals`",
-        "- turns: 5 (1 repair) in 12.5 s",
+        "- turns: 5 (1 repair) in 12 s",
         "- tokens: 6,000 in, 170 out",
         f"- folder: `{run.folder and run.folder.path}`",
         "| `implementer` | 3 | 3,600 | 102 | $1.26 | 4.5 s | `what implementer did` |",

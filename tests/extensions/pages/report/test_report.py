@@ -173,7 +173,7 @@ def test_run_killed_in_a_second_session_has_the_figures_of_both(tmp_path: Path) 
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     folder = make_run(tmp_path / "runs", "twice", status="running", outcome="", exit_code=None, totals=first)
     report = Report(write_report(folder))
-    assert "2 turns 1 repairs 2400 tokens in 68 tokens out 12.5 s worked" in report.text
+    assert "2 turns 1 repairs 2400 tokens in 68 tokens out 12 s worked" in report.text
 
 
 def test_run_without_turns(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
     drawn = drawing(Course.of([*turn("a", 1, 0, 10), *turn("b", 1, 10, 20)[:1], at(20, e.Warning("x"))]), [])
     assert drawn is not None
     bar = drawn.lanes[1].bars[0]
-    assert (bar.tone, bar.title) == ("warn", "b, turn 1: no end, 10.0 s")
+    assert (bar.tone, bar.title) == ("warn", "b, turn 1: no end, 10 s")
     assert bar.x + bar.width == pytest.approx(100)
 
 
@@ -88,7 +88,7 @@ def test_killed_work_ends_with_its_session_after_resume() -> None:
     drawn = drawing(Course.of([*killed, at(night, started(resumed=True)), *turn("a", 2, night, night + 10)]), [])
     assert drawn is not None
     roles, tests = drawn.lanes
-    assert [bar.title for bar in roles.bars] == ["a, turn 1: interrupted, 10.0 s", "a, turn 2: completed, 10.0 s"]
+    assert [bar.title for bar in roles.bars] == ["a, turn 1: interrupted, 10 s", "a, turn 2: completed, 10 s"]
     assert [(bar.title, bar.tone) for bar in tests.bars] == [("tests 001: interrupted", "warn")]
     assert roles.bars[0].tone == "warn"
     assert roles.bars[0].width == pytest.approx(roles.bars[1].width)

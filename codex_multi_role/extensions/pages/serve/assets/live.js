@@ -6,9 +6,8 @@ const AT_END_PIXELS = 40;
 const LIVING = ["running", "waiting", "queued"];
 
 function seconds(text) {
-  const rounded = Math.round(text * 10) / 10;
-  if (rounded < 60) return `${rounded.toFixed(1)} s`;
   const whole = Math.round(text);
+  if (whole < 60) return Math.round(text * 10) < 100 ? `${Number(text).toFixed(1)} s` : `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
 }
