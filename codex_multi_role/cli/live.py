@@ -43,9 +43,11 @@ from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import (
     BAD,
     BUSY,
+    GLYPHS,
     IDLE,
     WARN,
     answer_commands,
+    glyphs_of,
     outcome_in_words,
     playbook_in_words,
     tone_of,
@@ -53,7 +55,7 @@ from codex_multi_role.presentation.outcome import (
 from codex_multi_role.presentation.pieces import RUNNING
 from codex_multi_role.presentation.plain import role_lines
 from codex_multi_role.presentation.recorded import PAGES, changes_of, patch_of
-from codex_multi_role.presentation.tree import GLYPHS, UNLIMITED, Row, Tree, fit, glyphs_of
+from codex_multi_role.presentation.tree import UNLIMITED, Row, Tree, fit
 from codex_multi_role.presentation.wording import (
     BEFORE,
     amounts,
@@ -75,8 +77,8 @@ CONTINUES = [(ControlType.CURSOR_FORWARD, 0)]
 STDERR = 2
 LATEST_WARNINGS = 3
 FOLLOWED_LINES = 6
-MIN_TREE_ROWS = 3
-"""The lines below the tree are left out before it has fewer rows."""
+MIN_TREE_ROWS = 5
+"""The lines below the tree, then those above it but the first, are left out before it has fewer rows."""
 RULER = Console(file=io.StringIO())
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -130,17 +132,16 @@ def render(
 ) -> RenderableType:
     """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines.
 
-    ``questions``: whether to show them, because they are not asked elsewhere on this terminal. ``figures``: whether to
-    show the tests and files, because no summary follows. ``below``: its end.
+    ``questions``: whether to show them, first, because they are not asked elsewhere on this terminal. ``figures``:
+    whether to show the tests and files, because no summary follows. ``below``: its end.
     """
-    above = [*_above(course, now, width)]
+    first, *above = _above(course, now, width)
     told = [*_status_lines(course)] if figures else []
-    end = [*(_question_lines(course, width) if questions else ()), *below]
-    while told and height - _lines_of(width, *above, *told, *end) < MIN_TREE_ROWS:
-        told.pop()
-    lines_left = height - _lines_of(width, *above, *told, *end)
-    rows = fit(list(Tree(course, now, width).rows()), max(1, lines_left))
-    return Group(*above, *(_drawn(row, width, glyphs) for row in rows), *told, *end)
+    asked = [*_question_lines(course, width)] if questions else []
+    while (left := height - _lines_of(width, first, *above, *asked, *told, *below)) < MIN_TREE_ROWS and (told or above):
+        (told or above).pop()
+    rows = fit(list(Tree(course, now, width).rows()), max(1, left))
+    return Group(first, *above, *asked, *(_drawn(row, width, glyphs) for row in rows), *told, *below)
 
 
 def _lines_of(width: int, *parts: RenderableType) -> int:
@@ -199,8 +200,7 @@ def _question_lines(course: Course, width: int) -> Iterator[RenderableType]:
         yield Text(one_line(f"review {key}: {course.questions[key]}"), STYLES[WARN])
         for what, command in zip(("answer", "reject"), answer_commands(course.run_folder, keys), strict=True):
             fits = columns_of(line := f"  {what}: {command}") <= width
-            yield Text(line if fits else f"  {what}:")
-            yield from () if fits else [UnbrokenText(command)]
+            yield Text(line) if fits else UnbrokenText(command)
     if keys[1:]:
         yield Text(f"and {plural(len(keys) - 1, 'more question')}", STYLES[WARN])
 

@@ -25,6 +25,7 @@ from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     ending_in_words,
     exit_in_words,
+    glyphs_of,
     has_failed,
     next_from_record,
     run_status,
@@ -41,6 +42,7 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
+from codex_multi_role.presentation.tree import UNLIMITED, Tree
 from codex_multi_role.presentation.wording import (
     ago,
     compact,
@@ -216,8 +218,6 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
 
 
 def _put_tree(course: Course) -> None:
-    from codex_multi_role.presentation.tree import UNLIMITED, Tree, glyphs_of  # here: rich loads slowly
-
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
     for row in Tree(course, course.at, whole=True).rows():
         put_line(row.line(width, glyphs_of(sys.stdout.encoding)))

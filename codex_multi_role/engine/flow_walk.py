@@ -264,8 +264,9 @@ class FlowWalk:
     def _end_visit(self, step: StepSpec, visit: int, error: str, bad: str) -> None:
         """Publish that it has ended, unless this session only replays it."""
         if self._announced == (step.id, visit):
-            state = FAILED if error else COMPLETED
-            self._run.services.events.publish(StepEnded(f"{self._key}{step.id}", visit, state, error, bad))
+            state, fan_out = FAILED if error else COMPLETED, step.for_each
+            met = fan_out is not None and fan_out.until is not None and not (error or bad)
+            self._run.services.events.publish(StepEnded(f"{self._key}{step.id}", visit, state, error, bad, met))
 
 
 class _One:

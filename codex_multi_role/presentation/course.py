@@ -301,7 +301,7 @@ def _apply(event: RunEvent, course: Course) -> None:
         case events.StepEnded(step=step, visit=visit):
             if piece := course.pieces.get(f"{step}.{visit}"):
                 piece.end(event.state, event.at, event.reason)
-                piece.bad = event.bad
+                piece.bad, piece.is_met = event.bad, event.met
         case events.ReviewAsked(key=key, question=question):
             _count_work(course, event.at)
             course.questions[key] = question

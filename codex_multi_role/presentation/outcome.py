@@ -29,14 +29,18 @@ OUTCOMES = {
     "gave_up": "A role gave up",
     "declined": "A role declined its task",
 }
-GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
-"""Tones. ``warn``: cut short or open; ``busy``: in progress."""
+GOOD, BAD, WARN, BUSY, IDLE, UNUSED = "good", "bad", "warn", "busy", "idle", "unused"
+"""Tones. ``warn``: cut short or open; ``busy``: in progress; ``unused``: not needed, or impossible."""
+GLYPHS = {GOOD: "✓", UNUSED: "⊘", IDLE: "○", WARN: "■", BAD: "✗", BUSY: "●"}
+"""The sign of each tone, the one that matters least first."""
+ASCII_GLYPHS = dict(zip(GLYPHS, "+-o#x*", strict=True))
 _TONES = {
     GOOD: ("completed", "passed", "approved"),
     BAD: ("failed", "gone", "error", "timed out", "could not run", "rejected"),
-    WARN: ("killed", "interrupted", "cancelled", "skipped", "unknown", "open"),
+    WARN: ("killed", "interrupted", "cancelled", "unknown", "open"),
     BUSY: ("running", "working", "repairing", "in progress"),
     IDLE: ("starting", "ready", "no tests", "pending"),
+    UNUSED: ("skipped",),
 }
 _TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses}
 Incident = events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
@@ -77,6 +81,11 @@ def run_status(status: str) -> StatusWords:
     if status in _STATUSES or status in ADDED.names():
         return _STATUSES.get(status) or ADDED.find(status)
     return StatusWords(status_in_words(status), WARN, "•", f"The run is {one_line(status)}.")
+
+
+def glyphs_of(encoding: str | None) -> dict[str, str]:
+    """The glyphs that a stream with this encoding can show."""
+    return GLYPHS if (encoding or "").lower().startswith("utf") else ASCII_GLYPHS
 
 
 def has_failed(status: str) -> bool:

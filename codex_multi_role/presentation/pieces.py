@@ -138,6 +138,7 @@ class WorkPiece:
     began: str = ""
     ended: str = ""
     bad: str = ""
+    is_met: bool = False
     said: str = ""
     transitions: tuple[str, ...] = ()
     parts: Sequence[WorkPiece] = ()
@@ -161,9 +162,9 @@ class WorkPiece:
 
     @property
     def flaw(self) -> str:
-        """What speaks against it, or against a task of it, although it is completed."""
+        """What speaks against it although it is completed; or against a task of it, unless its ``until`` is met."""
         own = self.bad or (self.reason if self.state == COMPLETED else "")
-        return own or next((task.flaw for task in self.tasks if task.flaw), "")
+        return own or next((task.flaw for task in self.tasks if task.flaw and not self.is_met), "")
 
     @property
     def step(self) -> str:

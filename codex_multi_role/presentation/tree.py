@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tokens_in_words, tone_of
+from codex_multi_role.presentation.outcome import BAD, GLYPHS, IDLE, WARN, status_in_words, tokens_in_words, tone_of
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import (
-    ELLIPSIS,
     clock,
     columns_of,
     cut,
@@ -32,15 +31,7 @@ MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
 FAILED_TESTS, REASON_LINES = 3, 3
 MOST_TASKS = 200
 INDENT = 2
-GLYPHS = {GOOD: "✓", BAD: "✗", WARN: "■", BUSY: "●", IDLE: "○"}
-ASCII_GLYPHS = {GOOD: "+", BAD: "x", WARN: "#", BUSY: "*", IDLE: "o"}
-WAITING = "waits for you"
-_LEFT_OUT_FIRST = (GOOD, IDLE, WARN, "", BAD, BUSY)
-
-
-def glyphs_of(encoding: str | None) -> dict[str, str]:
-    """The glyphs that a stream with this encoding can show."""
-    return GLYPHS if (encoding or "").lower().startswith("utf") else ASCII_GLYPHS
+ASKS = "waits for you"
 
 
 @dataclass(frozen=True)
@@ -74,15 +65,15 @@ class Row:
 def fit(rows: list[Row], most: int) -> list[Row]:
     """At most ``most`` of the rows: those that have ended are left out first, then those that start last.
 
-    What is below a row is left out before it.
+    What is below a row is left out before it; what a person is asked is left out last.
     """
     if len(rows) <= most:
         return rows
-    ranks, above = list[tuple[int, bool, int, int, int]](), dict[int, int]()
+    ranks, above, order = list[tuple[int, bool, int, int, int]](), dict[int, int](), [*GLYPHS, ""]
     for index, row in enumerate(rows):
-        above[row.depth] = min(_LEFT_OUT_FIRST.index(row.tone), above.get(row.depth - 1, len(rows)))
-        is_done = row.tone == GOOD
-        ranks.append((above[row.depth], row.depth == 0, -row.depth, index if is_done else -index, index))
+        rank = order.index("" if row.state == ASKS else row.tone)
+        above[row.depth] = min(rank, above.get(row.depth - 1, rank))
+        ranks.append((above[row.depth], row.depth == 0, -row.depth, -index if rank else index, index))
     out = {index for *_, index in sorted(ranks)[: len(rows) - most + 1]}
     states = Counter(status_in_words(rows[index].state).lower() for index in sorted(out) if rows[index].state)
     told = ", ".join(f"{count} {state}" for state, count in states.items())
@@ -157,7 +148,7 @@ class Tree:
             told, below = "", wrapped(told, self._width - INDENT * (depth + 2))
         words = ": ".join(filter(None, (label, told)))
         figures = f"{', ' if told else ': '}{figures}" if figures else ""
-        yield Row(depth, words, tone, piece.state, piece.began, figures)
+        yield Row(depth, words, tone, ASKS if told == ASKS else piece.state, piece.began, figures)
         yield from (Row(depth + 1, line) for line in below[:REASON_LINES])
 
     def _doing(self, piece: WorkPiece, open_below: bool) -> str:
@@ -167,7 +158,7 @@ class Tree:
             said = piece.said or next((turn.summary for turn in piece.turns[-1:] if not open_below), "")
             return one_line(piece.bad or f"{ended}{piece.reason}" or said, 200)
         if self._course.asks_in(piece):
-            return WAITING
+            return ASKS
         if self._course.ended is not None:
             return "stopped"
         if open_below:
@@ -200,8 +191,7 @@ class Tree:
         which += [price(Cost.of(turn.cost))] if turn.cost and self._width >= WIDE else []
         said = turn.summary if turn.ended else self._course.role(turn.role).last
         words = ", ".join(filter(None, (*which, one_line(said), one_line(turn.ignored))))
-        tone = tone_of(turn.status, BAD) if turn.ended else BUSY
-        return Row(depth, f"{one_line(turn.role, 60)}: {words}", tone, turn.status, turn.began)
+        return Row(depth, f"{one_line(turn.role, 60)}: {words}", tone_of(turn.status, BAD), turn.status, turn.began)
 
     @staticmethod
     def _tests(tests: TestRun, depth: int) -> Row:
@@ -209,12 +199,14 @@ class Tree:
         return Row(depth, f"tests {tests.number:03d}: {words}", tone_of(judged(tests.told)), "", tests.began)
 
     def _failures(self, piece: WorkPiece, depth: int) -> Iterator[Row]:
-        """The failed tests of its last run, each with what it says; a long one without its file."""
+        """The failed tests of its last run, each with what it says; of a long one, the file stands alone."""
         tests = piece.last_tests()
         if tests is None or tone_of(judged(tests.told)) != BAD:
             return
         for name in tests.told.get("failures", ())[:FAILED_TESTS]:
+            file, mark, test = name.partition("::")
             is_long = columns_of(name) > self._width - INDENT * (depth + 1)
-            yield Row(depth, one_line(f"{ELLIPSIS}{name.partition('::')[2]}" if is_long else name), BAD)
+            yield Row(depth, one_line(f"{file}{mark}" if is_long else name), BAD)
+            yield from [Row(depth + 1, one_line(test))] if is_long and test else []
             if message := tests.told.get("messages", {}).get(name):
                 yield Row(depth + 1, one_line(message))

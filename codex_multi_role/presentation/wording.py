@@ -53,14 +53,15 @@ def wrapped(line: str, width: int) -> list[str]:
 def cut(words: str, width: int) -> str:
     """``words`` in at most ``width`` columns, without a part of a word unless the first one is longer than that.
 
-    Wide characters, which have no blanks between words, are cut anywhere.
+    Then its end is left as well. Wide characters, which have no blanks between words, are cut anywhere.
     """
     if columns_of(words) <= width:
         return words
     kept = first_columns(words, max(1, width - len(ELLIPSIS))).rstrip()
     whole, _, part = kept.rpartition(" ")
     is_whole = words[len(kept) : len(kept) + 1] == " " or columns_of(part) > len(part)
-    return f"{kept if is_whole or not whole.strip() else whole.rstrip(' ,:')}{ELLIPSIS}"
+    end = "" if is_whole or whole.strip() else words.split()[0][-width // 3 :]
+    return f"{kept if is_whole else whole.rstrip(' ,:') or kept[: -len(end)]}{ELLIPSIS}{end}"
 
 
 def first_columns(text: str, width: int) -> str:

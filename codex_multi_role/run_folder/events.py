@@ -140,6 +140,7 @@ class StepStarted(RunEvent):
 class StepEnded(RunEvent):
     """A visit of a step has ended. ``state`` and ``reason`` as of an item, ``bad``: why its result is bad.
 
+    ``met``: whether its ``until`` holds, so that only this counts, whatever became of its items.
     A run that was killed meanwhile may lack it: then the walk's next step ends it.
     """
 
@@ -148,6 +149,7 @@ class StepEnded(RunEvent):
     state: str
     reason: str = ""
     bad: str = ""
+    met: bool = False
 
 
 class TurnStarted(TurnEvent):

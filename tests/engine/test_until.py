@@ -8,6 +8,8 @@ import pytest
 
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.questions import Questions
 from tests.support.processes import interrupted
 from tests.support.reviews import until_over
@@ -30,6 +32,12 @@ def race(folder: Path, one: Record, two: Record, three: Record, **changes: objec
     return with_flow(TeamFolder(folder, {name: {} for name in plays}, plays), {"steps": [{**RACE, **changes}, LAST]})
 
 
+def told_tones(team: TeamFolder) -> list[str]:
+    """How views show the step, then its items."""
+    course = Course.of_run(RunFolder((team.runs / "latest").resolve()))
+    return [course.tone_of(each) for each in (course.run.parts[0], *course.run.parts[0].parts)]
+
+
 def states(team: TeamFolder) -> list[str]:
     items = sorted((team.runs / "latest/items").glob("race.1.*.json"))
     return ["skipped" if read(each)["outcome"]["skipped"] else "ended" for each in items]
@@ -40,13 +48,15 @@ def test_first_good_result_ends_what_still_runs(tmp_path: Path) -> None:
     team = race(tmp_path, NEVER, GOOD, NEVER)
     report = team.run(flow="own")
     assert (report.exit_code, states(team)) == (0, ["skipped", "ended", "skipped"])
+    assert told_tones(team) == ["good", "unused", "good", "unused"]
     assert "1 done" in (team.runs / "latest/last/turn_001/prompt.txt").read_text()
 
 
 def test_result_that_is_never_met_is_bad_and_failed_items_are_results(tmp_path: Path) -> None:
     failing: Record = {"fault": {"status": 400}}
-    report = race(tmp_path / "ends", POOR, failing, POOR).run(flow="own")
-    assert (report.exit_code, report.outcome) == (1, "race_failed")
+    team = race(tmp_path / "ends", POOR, failing, POOR)
+    report = team.run(flow="own")
+    assert (report.exit_code, report.outcome, told_tones(team)[0]) == (1, "race_failed", "warn")
     assert "until was not met" in report.reason
     route = {"when": "not steps.race.met and steps.race.failed == 1", "to": "last"}
     assert race(tmp_path / "goes", POOR, failing, POOR, next=[route]).run(flow="own").exit_code == 0

@@ -13,6 +13,7 @@ from codex_multi_role.presentation.outcome import (
     BUSY,
     GOOD,
     IDLE,
+    UNUSED,
     WAITING,
     WARN,
     ending_in_words,
@@ -26,6 +27,7 @@ from codex_multi_role.presentation.wording import (
     ago,
     compact,
     costs_by_step,
+    cut,
     duration,
     failed_tests,
     named,
@@ -47,6 +49,11 @@ def test_any_text_becomes_one_short_printable_line(text: str, limit: int) -> Non
 def test_words_without_a_printable_letter_leave_nothing_behind() -> None:
     assert one_line("\x00 \x00") == ""
     assert one_line("a \x1b b") == "a b"
+
+
+def test_words_are_cut_between_words_and_only_too_long_a_word_in_its_middle() -> None:
+    assert cut("a test, and more of it", 10) == "a test,..."
+    assert cut("test_nine_hundred_and_ninety_nine of the roman numerals", 20) == "test_nine_...ty_nine"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def test_each_status_of_a_run_has_its_tone() -> None:
     ("status", "tone"),
     [
         *(("completed", GOOD), ("passed", GOOD), ("COMPLETED", GOOD), ("timed_out", BAD), ("could not run", BAD)),
-        *(("skipped", WARN), ("working", BUSY), ("IN_PROGRESS", BUSY), ("no tests", IDLE), ("PENDING", IDLE)),
+        *(("skipped", UNUSED), ("working", BUSY), ("IN_PROGRESS", BUSY), ("no tests", IDLE), ("PENDING", IDLE)),
     ],
 )
 def test_tone_is_of_the_word_however_it_is_written(status: str, tone: str) -> None:

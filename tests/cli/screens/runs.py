@@ -34,9 +34,9 @@ def works(role: str, unit: str, said: str = "", number: int = 1, does: str = "co
     return [beginning, e.RoleActivity(role, number, does), *([end] if said else [])]
 
 
-def step(name: str, visit: int = 1, *inside: RunEvent, title: str = "") -> Events:
+def step(name: str, visit: int = 1, *inside: RunEvent, title: str = "", met: bool = False) -> Events:
     """A whole visit of a step."""
-    return [e.StepStarted(name, visit, visit, title=title), *inside, e.StepEnded(name, visit, "COMPLETED")]
+    return [e.StepStarted(name, visit, visit, title=title), *inside, e.StepEnded(name, visit, "COMPLETED", met=met)]
 
 
 def items(unit: str, names: tuple[str, ...], state: str, titles: tuple[str, ...] = ()) -> Events:
@@ -78,7 +78,8 @@ def fan_out() -> Events:
 
 def crowd() -> Events:
     """The same, while a person is asked, on a small terminal."""
-    return [*fan_out(), *[e.Warning("the disk is nearly full")] * 3, e.ReviewAsked("work.1.9/ok.1", QUESTION),
+    busy = [e.StateChanged(f"work.1.{at}", f"T{at + 1}", "IN_PROGRESS", "") for at in (8, 9)]
+    return [*fan_out(), *busy, *[e.Warning("the disk is nearly full")] * 3, e.ReviewAsked("work.1.9/ok.1", QUESTION),
             e.ReviewAsked("work.1.8/ok.1", QUESTION)]  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def until() -> Events:
     ends = [e.StateChanged(f"race.1.{2 - at}", names[2 - at], *each) for at, each in enumerate(told)]
     return [
         *session("Tell even numbers from odd ones", "race merge", "developer", flow="first"),
-        *step("race", 1, *items("race.1", names, "IN_PROGRESS"), *chain(*turns), *ends),
+        *step("race", 1, *items("race.1", names, "IN_PROGRESS"), *chain(*turns), *ends, met=True),
         *step("merge"),
         *tested(1, "", 4),
         replace(ended(), outcome="success", reason="first finished: success"),

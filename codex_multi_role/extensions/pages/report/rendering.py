@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
+    GLYPHS,
     IDLE,
     exit_in_words,
     outcome_in_words,
@@ -25,7 +26,6 @@ from codex_multi_role.presentation.outcome import (
     status_in_words,
     tone_of,
 )
-from codex_multi_role.presentation.tree import GLYPHS
 from codex_multi_role.presentation.wording import (
     amounts,
     clock,
