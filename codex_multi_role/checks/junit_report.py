@@ -125,6 +125,13 @@ def test_id(case: Case) -> str:
     return "::".join(part for part in (file, *classes, case.name) if part)
 
 
+def junit_name(node: str) -> str:
+    """The name in pytest's JUnit report of the test with the id ``node``: ``tests.test_a.TestX::test_y[1]``."""
+    path, *names = node.partition("[")[0].split("::")
+    place = [path.removesuffix(".py").replace("/", "."), *names[:-1]]
+    return f"{'.'.join(place)}::{names[-1]}{''.join(node.partition('[')[1:])}" if names else place[0]
+
+
 def _collected(file: str, classname: str) -> tuple[str, list[str]]:
     """The file that was collected, and the classes in it; ``file``: where the function is written.
 

@@ -288,7 +288,7 @@ class ComparedFigures:
 
 
 class TestsEnded(ComparedFigures, RunEvent):
-    """``failures``: the names of the first failed tests; ``messages``: what they say, as far as they say anything.
+    """``failures``: the first failed tests, new ones before others; ``messages``: what they say, if anything.
 
     The others are as in the result of the check ``tests``.
     """

@@ -14,6 +14,7 @@ from posixpath import join, normpath, relpath
 from typing import TYPE_CHECKING
 
 from codex_multi_role.checks import CheckContext, find_check
+from codex_multi_role.checks.junit_report import junit_name
 from codex_multi_role.checks.moved_tests import TestSources
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
@@ -242,9 +243,15 @@ def _sources(run: RunResources, report: SessionReport) -> TestSources:
 
 
 def _failed_tests(result: Json, redact: Callable[[str], str]) -> Json:
-    """The first failed tests, and what they say: redacted, then cut, because half a secret is not recognized."""
-    failures: list[Json] = (result.get("failures") or [])[:FAILURES_TOLD]
-    told = [(redact(str(each["test"])), redact(_assertion(str(each.get("message") or "")))) for each in failures]
+    """The first failed tests, new ones before others, by their ids if these are known; and what they say.
+
+    Redacted, then cut, because half a secret is not recognized.
+    """
+    said = {str(each["test"]): str(each.get("message") or "") for each in result.get("failures") or ()}
+    new = dict.fromkeys(result.get("new_failures_tests") or ())
+    ids = {junit_name(test): test for test in (*(result.get("still_failing_tests") or ()), *new)}
+    names = sorted(dict.fromkeys((*said, *map(junit_name, new))), key=lambda name: ids.get(name) not in new)
+    told = [(redact(ids.get(name, name)), redact(_assertion(said.get(name, "")))) for name in names[:FAILURES_TOLD]]
     cut = [(name[:MAX_NAME_CHARACTERS], words[:MAX_NAME_CHARACTERS]) for name, words in told]
     return {"failures": [name for name, _ in cut], "messages": {name: words for name, words in cut if words}}
 

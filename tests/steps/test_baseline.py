@@ -79,7 +79,10 @@ def test_done_counts_unless_a_failure_is_new(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.extensions
 def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
+    """The event names the new failure first, although a result only has the first twenty of all."""
     team = team_that(tmp_path, writes(code=WRONG), writes(code=RIGHT))
+    many = "".join(f"def test_{number}():\n    assert False\n" for number in range(30))
+    (team.workspace / "test_earlier.py").write_text(many)
     report = team.run(run_tests=True, cycles=3)
     assert (report.exit_code, report.outcome) == (0, "done"), report
     assert len(team.turns()) == 2
@@ -89,7 +92,8 @@ def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     assert (refused["role"], refused["turn"]) == ("one", 1)
     assert refused["reason"] == "failed: new failures: test_green.py::test_one"
     failures = [each["failures"] for each in team.of_type("tests_ended")]
-    assert failures == [["test_green::test_one", "test_red::test_old"], ["test_red::test_old"]]
+    old = [f"test_earlier.py::test_{number}" for number in range(5)]
+    assert failures == [["test_green.py::test_one", *old[:4]], old]
     shown = console("show", folder=tmp_path).stdout
     assert "fine, said DONE, which does not count: failed: new failures: test_green.py::test_one" in shown, shown
     assert "said DONE, which does not count" in (report.folder / "report.html").read_text()

@@ -10,7 +10,7 @@ from typing import Literal
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, TESTS_FAILED
-from codex_multi_role.checks.junit_report import MAX_FAILURES, TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import MAX_FAILURES, TestCounts, junit_name, parse_report, read_report
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.session_report import FILE, VARIABLE, SessionReport
 from codex_multi_role.checks.session_report import PLUGIN as OUTCOMES
@@ -79,13 +79,6 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapp
         counts = replace(counts, failed=counts.failed + len(lost), failures=failures)
     status, reason = _verdict(ran, counts, broken)
     return CoverageOutcome(status, reason, ran, counts or TestCounts())
-
-
-def junit_name(node: str) -> str:
-    """The name in pytest's JUnit report of the test with the id ``node``: ``tests.test_a.TestX::test_y[1]``."""
-    path, *names = node.partition("[")[0].split("::")
-    place = [path.removesuffix(".py").replace("/", "."), *names[:-1]]
-    return f"{'.'.join(place)}::{names[-1]}{''.join(node.partition('[')[1:])}" if names else place[0]
 
 
 def _loss_message(ran: CommandResult) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.junit_report import FailedTest, junit_name
 from codex_multi_role.checks.process_of_tests import interpreter_of
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.measuring.coverage import CoverageResult, measure_coverage
-from codex_multi_role.extensions.measuring.coverage_run import junit_name
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat
 from codex_multi_role.extensions.test_generation.existing_tests import together

@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.checks.junit_report import TestCase, read_report
-from codex_multi_role.extensions.measuring.coverage_run import junit_name
+from codex_multi_role.checks.junit_report import TestCase, junit_name, read_report
 from codex_multi_role.extensions.measuring.suite import INTERRUPTED, Suite, SuiteOutcome
 from codex_multi_role.extensions.test_generation.mutants import Mutant
 from codex_multi_role.workspace import CommandResult
