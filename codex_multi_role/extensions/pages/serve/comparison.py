@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.recorded import changes_of, files_of, read_record, read_turns, status_now, totals_now
-from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
+from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.pieces import ReportedTurn
+from codex_multi_role.presentation.recorded import changes_of, files_of, read_record, status_now
+from codex_multi_role.run_folder import RunFolder, TurnFolder
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.events import StepStarted, TurnStarted
 
 LONGEST_TEXT = 20_000
 
@@ -49,28 +49,13 @@ class Pair:
 @dataclass(frozen=True)
 class ComparedRun:
     run_id: str
-    goal: str
-    flow: str
     status: str
-    seconds: float
-    turns: int
-    cost: Cost
+    course: Course
     files: dict[str, tuple[int | None, int | None]]
 
     @classmethod
     def of(cls, folder: RunFolder) -> ComparedRun:
-        record = read_record(folder)
-        totals = totals_now(folder, record)
-        return cls(
-            folder.run_id,
-            str(record.get("goal") or ""),
-            str(record.get("flow") or ""),
-            status_now(folder, record),
-            float(totals.get("seconds") or 0),
-            int(totals.get("turns", 0)),
-            Cost.of_totals(totals),
-            _files(folder),
-        )
+        return cls(folder.run_id, status_now(folder, read_record(folder)), Course.of_run(folder), _files(folder))
 
 
 @dataclass(frozen=True)
@@ -85,9 +70,10 @@ class Comparison:
     @classmethod
     def of(cls, one: RunFolder, other: RunFolder) -> Comparison:
         runs = (ComparedRun.of(one), ComparedRun.of(other))
-        if runs[0].flow != runs[1].flow:
-            return cls(*runs, [], f"not comparable: one is a run of {runs[0].flow}, the other of {runs[1].flow}")
-        sides = (_sides(one), _sides(other))
+        flows = [run.course.started.flow for run in runs]
+        if flows[0] != flows[1]:
+            return cls(*runs, [], f"not comparable: one is a run of {flows[0]}, the other of {flows[1]}")
+        sides = (_sides(one, runs[0].course), _sides(other, runs[1].course))
         places = dict.fromkeys([*sides[0], *sides[1]])
         return cls(*runs, [Pair(place[0], sides[0].get(place), sides[1].get(place)) for place in places], "")
 
@@ -103,23 +89,18 @@ def _files(folder: RunFolder) -> dict[str, tuple[int | None, int | None]]:
         return {}
 
 
-def _sides(folder: RunFolder) -> dict[tuple[str, str, int], Side]:
-    """The turns by step and visit, role, and number within both."""
-    step, places, counts = "", dict[tuple[str, int], tuple[str, str, int]](), dict[tuple[str, str], int]()
-    for event in skim_with_inherited(folder, (StepStarted, TurnStarted)):
-        match event:
-            case StepStarted():
-                step = f"{event.step}:{event.visit}"
-            case TurnStarted():
-                where = (event.unit or step, event.role)
-                counts[where] = counts.get(where, 0) + 1
-                places[event.role, event.turn] = (*where, counts[where])
-    turns = {(turn["role"], turn["turn"]): turn for turn in read_turns(folder, places)}
-    return {place: _side(folder, turns[key]) for key, place in places.items() if key in turns}
+def _sides(folder: RunFolder, course: Course) -> dict[tuple[str, str, int], Side]:
+    """The turns by their piece of the work, role, and number within both."""
+    counts, sides = Counter[tuple[str, str]](), dict[tuple[str, str, int], Side]()
+    for turn in course.turns.values():
+        place = (" ".join(filter(None, (turn.piece, course.pieces[turn.piece].title))), turn.role)
+        counts[place] += 1
+        sides[*place, counts[place]] = _side(folder, turn)
+    return sides
 
 
-def _side(folder: RunFolder, turn: dict[str, Any]) -> Side:
-    left = TurnFolder.of(folder, turn["role"], turn["turn"])
+def _side(folder: RunFolder, turn: ReportedTurn) -> Side:
+    left = TurnFolder.of(folder, turn.role, turn.number)
 
     def text(name: str) -> str:
         try:
@@ -128,13 +109,5 @@ def _side(folder: RunFolder, turn: dict[str, Any]) -> Side:
         except OSError:
             return ""
 
-    return Side(
-        turn["role"],
-        turn["turn"],
-        one_line(turn.get("status", ""), 40),
-        float(turn.get("seconds") or 0),
-        Cost.of_turn(turn),
-        text("prompt.txt"),
-        text("assistant_text.txt"),
-        sorted(files_of(left)),
-    )
+    told, files = (text("prompt.txt"), text("assistant_text.txt")), sorted(files_of(left))
+    return Side(turn.role, turn.number, turn.status, turn.seconds, Cost.of(turn.cost), *told, files)

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.application import create_application
+from codex_multi_role.extensions.pages.serve.comparison import Comparison
 from codex_multi_role.extensions.pages.serve.forms import in_form_words
 from codex_multi_role.extensions.pages.serve.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
@@ -235,3 +236,19 @@ def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")
     assert "when the provider accepts turns again, the run parks again" in shown.text
     assert 'name="cycles"' not in shown.text
+
+
+def test_two_runs_are_compared_turn_by_turn_of_the_same_visits(tmp_path: Path) -> None:
+    one, other = (make_run(tmp_path, name) for name in ("one", "other"))
+    (other.path / "planner/turn_001/prompt.txt").write_text("Another prompt")
+    shorter = other.events_path.read_text().splitlines(keepends=True)
+    other.events_path.write_text("".join(line for line in shorter if '"implementer", "turn": 3' not in line))
+    compared = Comparison.of(one, other)
+    pairs = [(pair.step, pair.one.role if pair.one else "", pair.differs) for pair in compared.pairs]
+    assert pairs == [
+        *(("team.1", "planner", ["prompt"]), ("team.1", "implementer", []), ("team.1", "implementer", [])),
+        *(("team.2", "planner", []), ("team.2", "implementer", ["only in one"])),
+    ]
+    assert [run.course.used.turns for run in (compared.one, compared.other)] == [5, 4]
+    page = client(tmp_path).get("/compare?run=one&run=other").text
+    assert all(words in page for words in ("Compare two runs of cycles", "team.2", "$1.68"))
