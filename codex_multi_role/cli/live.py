@@ -256,7 +256,9 @@ class Drawing:
             if self._live is not None:
                 live, self._live = self._live, None
                 self._stopped.set()
+                self.console.quiet = not is_in_foreground(STDERR)  # as after `kill -STOP`: the terminal is the shell's
                 live.stop()  # draws once more, without the questions: the summary below has them
+                self.console.quiet = False
         if self._keys is not None:
             self._keys.release()
 

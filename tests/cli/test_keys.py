@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real
 KEYS = "d changes  f follow  p pause  o open  ? keys"
 TOP = str(Path(__file__).parents[2])
 VIEW = """
-import os, time
+import os, signal, time
 from codex_multi_role.cli import live
 from codex_multi_role.cli.foreground import open_view
 from codex_multi_role.presentation.course import Course
@@ -35,6 +35,9 @@ def shown():
         open("told", "w").close()
         while not any(map(os.path.exists, ("end", "crash"))):
             time.sleep(0.02)
+            if os.path.exists("stop"):
+                os.remove("stop")
+                os.kill(os.getpid(), signal.SIGSTOP)
         if os.path.exists("crash"):
             live.render = None
             time.sleep(0.5)
@@ -61,8 +64,9 @@ while True:
     os.write(2, f"{how}, as before: {termios.tcgetattr(0) == before}\\n".encode())
     if not os.WIFSTOPPED(status):
         break
-    input()
-    os.tcsetpgrp(0, child)
+    termios.tcsetattr(0, termios.TCSANOW, before)
+    if input() == "fg":
+        os.tcsetpgrp(0, child)
     os.kill(-child, signal.SIGCONT)
 """
 
@@ -126,6 +130,21 @@ def test_in_the_background_nothing_is_drawn_and_no_key_is_read(tmp_path: Path) -
         terminal.wait_for("ended with 0, as before: True")
         assert terminal.end() == 0
     assert shown.strip() == "fg"
+
+
+def test_stopped_run_that_ends_in_the_background_draws_no_more(tmp_path: Path) -> None:
+    """Stopped without being told, as by `kill -STOP`: it left no last state, and the terminal is the shell's now."""
+    program = [sys.executable, "-c", f"{VIEW}IN_BACKGROUND = False{SHELL}"]
+    with at_terminal(program, tmp_path, PYTHONPATH=TOP) as terminal:
+        terminal.wait_for(KEYS)
+        (tmp_path / "stop").touch()
+        terminal.wait_for("stopped, as before: False\r\n")
+        before = len(terminal.drawn)
+        terminal.type("bg\n")
+        (tmp_path / "end").touch()
+        terminal.wait_for("ended with 0, as before: True")
+        assert terminal.end() == 0
+    assert terminal.drawn[before:] == "bg\r\nended with 0, as before: True\r\n"
 
 
 def test_keys_page_changes_follow_roles_write_the_report_and_pause(tmp_path: Path) -> None:
