@@ -49,7 +49,7 @@ class Keys:
 
     def __init__(self, drawing: Drawing, keys: Mapping[str, Key], descriptor: int) -> None:
         self._drawing, self._descriptor = drawing, descriptor
-        self._keys = {**keys, HELP: ("keys: this list", self._help)}
+        self._keys = {**keys, HELP: ("keys: this list", self._help)} if keys else {}
         self._lock = threading.RLock()  # waits: for one setting of the terminal
         self._before: list[Any] | None = None
         self._is_stopping = False

@@ -23,7 +23,14 @@ COUNTED = {*["and", "line", "lines", "more", "completed", "pending", "in", "prog
 MOST_BYTES_A_SECOND = 16_000
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.path.stem)
+OF_EXTENSION = [pytest.mark.extensions]
+
+
+@pytest.mark.parametrize(
+    "screen",
+    [pytest.param(each, marks=OF_EXTENSION if each.kind == "batch" else ()) for each in SCREENS],
+    ids=lambda screen: screen.path.stem,
+)
 def test_screen_is_as_kept_and_breaks_no_word_and_no_width(screen: Screen, tmp_path: Path) -> None:
     written = screen.written(tmp_path)
     assert screen.shown(written) == screen.path.read_text(encoding="utf-8")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
 import re
 import sys
 import time
-from contextlib import ExitStack, chdir
+from collections.abc import Iterator
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import pyte
 import pytest
@@ -40,7 +44,10 @@ class Stream(io.BytesIO):
 
 @dataclass(frozen=True)
 class Screen:
-    """``kind``: ``live``, ``end`` (as ``watch`` leaves it) or ``all`` (``watch --all``). ``mode``: what is special."""
+    """``kind``: ``live``, ``end`` (as ``watch`` leaves it), ``all`` (``watch --all``) or ``batch``, with its end.
+
+    ``mode``: what is special; with ``keys``, a person is at the terminal.
+    """
 
     run: str
     columns: int = 80
@@ -73,9 +80,9 @@ class Screen:
                 patch.setenv(name, value) if value else patch.delenv(name, raising=False)
             time.tzset()
             text = io.TextIOWrapper(stream, self.encoding, errors="backslashreplace", write_through=True)
-            patch.setattr(sys, "stdin", io.StringIO())
+            patch.setattr(sys, "stdin", after.enter_context(typed_on()) if self.mode == "keys" else io.StringIO())
             patch.setattr(sys, "stderr", text)
-            drawn = self._live(stream) if self.kind == "live" else self._watched(stream)
+            drawn = self._live(stream) if self.kind == "live" else self._written(stream)
             return PLACE.sub(rb"folder   \1/runs/", drawn).decode(self.encoding)
 
     def _live(self, stream: Stream) -> bytes:
@@ -89,9 +96,17 @@ class Screen:
         with open_view(course, as_json=False, quiet=False, plain=False, over=lambda: True) as view:
             for event in told[at_once:]:
                 view(event.as_record())
+            while self.mode == "keys" and b"? keys" not in stream.getvalue():  # waits: for the keys' own thread
+                time.sleep(0.02)
             return stream.getvalue()
 
-    def _watched(self, stream: Stream) -> bytes:
+    def _written(self, stream: Stream) -> bytes:
+        if self.kind == "batch":
+            from tests.support.shown_batches import shown_batch  # here: it is of an extension
+
+            with shown_batch():
+                running = stream.getvalue()
+            return running if self.run == "running" else stream.getvalue()
         for at, run in enumerate(RUNS if self.kind == "all" else [self.run]):
             make_folder(Path("runs"), run, RUN if self.kind == "end" else f"20260131_1015{at:02d}_0a1b2c3d")
         run_guarded(group, ["watch", "--all" if self.kind == "all" else RUN])
@@ -106,6 +121,14 @@ class Screen:
         pyte.Stream(screen).feed(written)
         above = ["".join(row[at].data for at in range(self.columns)) for row in screen.history.top]
         return "\n".join(line.rstrip() for line in (*above, *screen.display)).rstrip("\n") + "\n"
+
+
+@contextmanager
+def typed_on() -> Iterator[TextIO]:
+    """The input of a terminal of its own, at which nobody types."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "wb"), os.fdopen(theirs) as stream:
+        yield stream
 
 
 def make_folder(runs_dir: Path, run: str, run_id: str) -> RunFolder:
@@ -131,4 +154,7 @@ SCREENS = (
     *(Screen("paused", *SMALL, "end"), Screen("failed", kind="end"), Screen("failed", *WIDE, "end", "NO_COLOR")),
     *(Screen("failed", kind="end", mode="CI"), Screen("wide"), Screen("wide", *SMALL)),
     *(Screen("batch", kind="all"), Screen("batch", *SMALL, "all"), Screen("batch", *WIDE, "all")),
+    *(Screen("tests_failing", mode="keys"), Screen("fan_out", *SMALL, mode="keys")),
+    *(Screen("running", kind="batch"), Screen("running", *SMALL, "batch", "ascii"), Screen("ended", kind="batch")),
+    *(Screen("running", *WIDE, "batch"), Screen("ended", *SMALL, "batch")),
 )

@@ -77,7 +77,7 @@ def text(shown: BatchProgress, width: int, height: int = 30) -> list[str]:
 def test_table_has_running_goals_the_last_ended_and_counts(tmp_path: Path) -> None:
     lines = text(progress(tmp_path, 4), 140)
     assert lines[0].split() == ["goal", "state", "now", "turns", "tokens", "cost", "time"]
-    assert lines[1].split()[:3] == ["goal-1", "Failed", "the"]
+    assert lines[1].split()[:4] == ["goal-1", "✗", "Failed", "the"]
     assert lines[2].split("  ")[:2] == ["goal-2", "Write a parser for dates"]
     assert [word for word in ("cycle 2 of 3", "planner: ", "1.0k", "9.0 s") if word not in lines[2]] == ["1.0k"]
     assert lines[-1] == "0 reached, 1 not reached, 2 running, 1 waiting, 32.5k tokens, unpriced"

@@ -64,8 +64,6 @@ class Watcher(Protocol):
 
     def stopping(self) -> None: ...
 
-    def look(self) -> None: ...
-
 
 class BatchStop(Protocol):
     """``asked``: whether a person or the system asked this process to stop. `announce`: all runs know of it."""
@@ -144,7 +142,6 @@ class BatchWork:
             for goal_id, news in self._runs.news(LOOK_SECONDS):
                 self._take(goal_id, news)
             self._file.tick()
-            self._watcher.look()
         self._file.write()
 
     def _start_goals(self) -> None:

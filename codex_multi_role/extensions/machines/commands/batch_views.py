@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.live import Live
 from rich.text import Text
 
 from codex_multi_role.cli.foreground import on_terminal
-from codex_multi_role.cli.live import DrawingConsole
+from codex_multi_role.cli.live import Drawing
 from codex_multi_role.cli.output import JsonLines, say
-from codex_multi_role.cli.tables import Column, draw_last
+from codex_multi_role.cli.tables import STYLES, Column, draw_last
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.batch_progress import BatchProgress, RunningGoal
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
-from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, price
+from codex_multi_role.presentation.outcome import (
+    BAD,
+    BUSY,
+    GLYPHS,
+    IDLE,
+    WARN,
+    glyphs_of,
+    outcome_in_words,
+    run_status,
+)
+from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, price, wrapped
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType  # noqa: TID251 - a type
+    from rich.console import RenderableType
 
-SHORTEST_PAUSE_SECONDS = 0.25
-SHARE_OF_A_CORE = 0.0125
-LINES_AROUND = 4
+LINES_AROUND = 3
 COLUMNS = (
     *(Column("goal", text=8), Column("", text=16, from_width=120), Column("state", text=12)),
     *(Column("now", text=20, from_width=60), Column("turns", number=True, from_width=90)),
@@ -44,21 +50,22 @@ class QuietBatch:
 
     def __init__(self, progress: BatchProgress) -> None:
         self._progress = progress
+        self._counting = threading.Lock()  # waits: for one change or one drawing in memory
 
     def started(self, run: PlannedRun) -> None:
-        self._progress.started(run)
+        with self._counting:
+            self._progress.started(run)
 
     def heard(self, goal_id: str, event: RunEvent) -> None:
-        self._progress.heard(goal_id, event)
+        with self._counting:
+            self._progress.heard(goal_id, event)
 
     def ended(self, result: GoalResult) -> None:
-        self._progress.finish(result)
+        with self._counting:
+            self._progress.finish(result)
 
     def stopping(self) -> None:
         self._progress.stopping = True
-
-    def look(self) -> None:
-        """Called again and again."""
 
 
 class BatchLines(QuietBatch):
@@ -99,23 +106,18 @@ class BatchEvents(QuietBatch):
 class BatchTable(QuietBatch):
     """Redraws a table on stderr, a terminal: the running goals, the last that ended, and counts."""
 
-    def __init__(self, progress: BatchProgress, live: Live, console: Console) -> None:
+    def __init__(self, progress: BatchProgress) -> None:
         super().__init__(progress)
-        self._live = live
-        self._console = console
-        self._not_before = 0.0
+        self.drawing = Drawing(self._draw, {})
 
-    def look(self) -> None:
-        if time.monotonic() >= self._not_before:
-            self.draw()
+    def heard(self, goal_id: str, event: RunEvent) -> None:
+        super().heard(goal_id, event)
+        self.drawing.start()  # if it is in the foreground now
 
-    def draw(self) -> None:
-        """Draw now; after a slow drawing, the next one comes later."""
-        began = time.thread_time()
-        with suppress(OSError):  # losing the terminal must not end the batch
-            self._live.update(drawn(self._progress, self._console.width, self._console.height, now()), refresh=True)
-        took = time.thread_time() - began
-        self._not_before = time.monotonic() + max(SHORTEST_PAUSE_SECONDS, took / SHARE_OF_A_CORE)
+    def _draw(self, _: bool) -> RenderableType:
+        size = self.drawing.console.size
+        with self._counting:
+            return drawn(self._progress, size.width, size.height, now(), glyphs_of(self.drawing.console.encoding))
 
 
 @contextmanager
@@ -128,22 +130,21 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
     elif plain or not on_terminal():
         yield BatchLines(progress)
     else:
-        console = DrawingConsole(stderr=True)
-        with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
-            table = BatchTable(progress, live, console)
-            try:
-                yield table
-            finally:
-                table.draw()
+        table = BatchTable(progress)
+        with closing(table.drawing):
+            table.drawing.start()
+            yield table
 
 
-def drawn(progress: BatchProgress, width: int, height: int, at: str) -> RenderableType:
+def drawn(
+    progress: BatchProgress, width: int, height: int, at: str, glyphs: Mapping[str, str] = GLYPHS
+) -> RenderableType:
     """The whole view for a terminal of this size, at the time ``at`` of an event."""
-    rows = [(_ended_row(result), "dim") for result in progress.last]
-    rows += [(_running_row(goal, at), "") for goal in progress.running.values()]
-    lines = draw_last(COLUMNS, rows, width, max(1, height - LINES_AROUND)) if rows else []
-    hidden = len(rows) - len(lines[1:])
-    return Group(*lines, Text(_counts(progress, hidden), no_wrap=True, overflow="ellipsis"))
+    rows = [(_ended_row(result, glyphs), STYLES[BAD if result.has_failed else IDLE]) for result in progress.last]
+    rows += [(_running_row(goal, at, glyphs), "") for goal in progress.running.values()]
+    counted = len(wrapped(_counts(progress, len(rows)), width))
+    lines = draw_last(COLUMNS, rows, width, max(1, height - LINES_AROUND - counted)) if rows else []
+    return Group(*lines, *map(Text, wrapped(_counts(progress, len(rows) - len(lines[1:])), width)))
 
 
 def _counts(progress: BatchProgress, hidden: int) -> str:
@@ -155,7 +156,7 @@ def _counts(progress: BatchProgress, hidden: int) -> str:
     return ", ".join([*parts, "stopping (Ctrl-C: faster)"] if progress.stopping and progress.running else parts)
 
 
-def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
+def _running_row(goal: RunningGoal, at: str, glyphs: Mapping[str, str]) -> Sequence[object]:
     course = goal.course
     asked = [f"asks {key}" for key in course.questions]
     working = [f"{role.name}: {role.doing}" for role in course.roles.values() if role.working_since]
@@ -165,14 +166,16 @@ def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
     used = (course.work.turns, compact(course.used.tokens), price(course.used.cost))
-    return (goal.run.id, text, state, doing, *used, seconds)
+    glyph = glyphs[WARN if course.questions else BUSY]
+    return (goal.run.id, text, f"{glyph} {state}", doing, *used, seconds)
 
 
-def _ended_row(result: GoalResult) -> Sequence[object]:
+def _ended_row(result: GoalResult, glyphs: Mapping[str, str]) -> Sequence[object]:
     used = result.used
     seconds = duration(used["seconds"]) if result.totals else ""
     figures = (f"{used['turns']:.0f}", compact(used["tokens"]), price(result.cost))
-    return (result.id, "", _outcome(result), result.reason, *figures, seconds)
+    state = f"{glyphs[run_status(result.status).tone]} {_outcome(result)}"
+    return (result.id, "", state, result.reason, *figures, seconds)
 
 
 def _outcome(result: GoalResult) -> str:
