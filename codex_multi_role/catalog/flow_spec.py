@@ -52,10 +52,7 @@ class ResultSpec(Definition):
     figures: dict[str, JsonValue] = Field(default_factory=dict, description="A few values by name.")
 
 
-CHANGED_FILES = ResultSpec(
-    title="Changed files",
-    figures={"tests passed": "{{ tests.passed }}", "tests failed": "{{ tests.failed + tests.errors }}"},
-)
+CHANGED_FILES = ResultSpec(title="Changed files")
 
 
 class WorkspaceNeeds(Definition):

@@ -96,7 +96,8 @@ def _when(at: object) -> str:
 def figures_of(totals: Mapping[str, Any], files: int, course: Course) -> Iterator[tuple[str, str]]:
     """What the run used and did: value, in words, and name. ``totals`` as in ``run.json``."""
     yield f"{totals.get('turns', 0):,.0f}", "turns"
-    yield f"{totals.get('repairs', 0):,.0f}", "repairs"
+    if repairs := totals.get("repairs"):
+        yield f"{repairs:,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"
     yield compact(totals.get("output_tokens", 0)), "tokens out"
     if cost := price(Cost.of_totals(totals)):
