@@ -53,7 +53,7 @@ class Keys:
         self._lock = threading.RLock()  # waits: for one setting of the terminal
         self._before: list[Any] | None = None
         self._is_stopping = False
-        self._continued, self._closed = threading.Event(), threading.Event()
+        self._continued, self.closed = threading.Event(), threading.Event()
         handlers = {signal.SIGTSTP: self._on_stop, signal.SIGTERM: lambda *_: sys.exit(128 + signal.SIGTERM)}
         self._handled = [each for each in handlers if signal.getsignal(each) is signal.SIG_DFL]  # not what is ignored
         for each in self._handled:
@@ -76,21 +76,21 @@ class Keys:
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, before)
 
     def close(self) -> None:
-        self._closed.set()
-        self._thread.join()  # waits: for one look, or for the pager, ended by the person in it
+        self.closed.set()
+        self._thread.join()  # waits: for one look, also of the pager
         self.release()
         for each in self._handled:
             signal.signal(each, signal.SIG_DFL)
         atexit.unregister(self.release)
 
     def _read(self) -> None:
-        while not self._closed.is_set():  # waits: for keys, ended by `close`
+        while not self.closed.is_set():  # waits: for keys, ended by `close`
             if self._is_stopping:
                 self._stop()
             typed = self._typed()
             if typed is None:
                 self._drawing.start(again=True)  # in the foreground again
-                self._closed.wait(LOOK_SECONDS)
+                self.closed.wait(LOOK_SECONDS)
             elif typed in self._keys:
                 words, press = self._keys[typed]
                 self._drawing.tell("")
@@ -112,7 +112,7 @@ class Keys:
 
     def _takes_keys(self) -> bool:
         with self._lock, suppress(termios.error):
-            if self._closed.is_set() or not self._drawing.is_drawn or not is_in_foreground(self._descriptor):
+            if self.closed.is_set() or not self._drawing.is_drawn or not is_in_foreground(self._descriptor):
                 return False
             now = termios.tcgetattr(self._descriptor)
             if now[3] & termios.ICANON:
@@ -126,7 +126,7 @@ class Keys:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         """Ctrl-Z: what is drawn ends first, on another thread; takes no lock, because it interrupts anything."""
-        if self._drawing.is_drawn and not self._closed.is_set():
+        if self._drawing.is_drawn and not self.closed.is_set():
             self._is_stopping = True
             return
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)

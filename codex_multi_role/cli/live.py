@@ -262,6 +262,9 @@ class Drawing:
         if self._keys is not None:
             self._keys.release()
 
+    def is_closed(self) -> bool:
+        return self._keys is not None and self._keys.closed.is_set()
+
     def close(self) -> None:
         if self._keys is not None:
             self._keys.close()
@@ -332,7 +335,7 @@ class LiveTable(Drawing):
             self.tell("no turn has changed a file so far")
             return
         with TERMINAL, self.paused():
-            page_patch(patch)
+            page_patch(patch, self.is_closed)
 
     def _follow_next(self) -> None:
         working = [role.name for role in self._course.roles.values() if role.working_since]

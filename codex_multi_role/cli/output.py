@@ -9,9 +9,14 @@ import math
 import os
 import re
 import select
+import shlex
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+import termios
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,6 +29,7 @@ from codex_multi_role.presentation.wording import columns_of, wrapped
 from codex_multi_role.run_folder.folder import PROGRAM
 
 PATIENCE_SECONDS = 30.0
+LOOK_SECONDS = 0.1
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 FILE_LINES = ("+++ ", "--- ", "diff ")
 PIECE = select.PIPE_BUF
@@ -75,14 +81,26 @@ def diff_style(line: str) -> dict[str, Any]:
     return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
 
 
-def page_patch(patch: str) -> None:
-    """Show a patch in the pager, in colours; without a terminal on stdout, on stderr. Returns when it is closed."""
-    lines = patch.splitlines()
-    if sys.stdout.isatty():
-        click.echo_via_pager(f"{click.style(_line(line, None), **diff_style(line))}\n" for line in lines)
-    else:
+def page_patch(patch: str, is_over: Callable[[], bool]) -> None:
+    """Show a patch in the pager, in colours, until it is closed, by Ctrl-C as well, or ``is_over``.
+
+    Without a terminal on stdout, on stderr.
+    """
+    lines, pager = patch.splitlines(), shlex.split(os.environ.get("PAGER", "")) or ["less"]
+    if not sys.stdout.isatty() or shutil.which(pager[0]) is None:
         for line in lines:
             say(line)
+        return
+    before, options = termios.tcgetattr(sys.stdout), f"-RK {os.environ.get('LESS', '')}"
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
+        file.writelines(f"{click.style(_line(line, None), **diff_style(line))}\n" for line in lines)
+        file.seek(0)
+        child = subprocess.Popen(pager, stdin=file, env={**os.environ, "LESS": options})
+        while child.poll() is None:  # waits: for a person, ended by `is_over`
+            if is_over():
+                child.terminate()
+            time.sleep(LOOK_SECONDS)
+    termios.tcsetattr(sys.stdout, termios.TCSANOW, before)
 
 
 def put_text(text: str, *, exact: bool = False) -> None:

@@ -199,7 +199,7 @@ class TerminalAsker:
             if self._patch is None or line.strip().lower() != DIFF:
                 return line
             try:
-                page_patch(self._patch())
+                page_patch(self._patch(), is_over)
             except CodexMultiRoleError as error:  # the question can be answered without it
                 say(f"The changes cannot be read: {error}")
         return None

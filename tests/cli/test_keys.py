@@ -61,10 +61,11 @@ while True:
     _, status = os.waitpid(child, os.WUNTRACED)
     how = "stopped" if os.WIFSTOPPED(status) else f"ended with {os.waitstatus_to_exitcode(status)}"
     os.tcsetpgrp(0, os.getpgrp())
-    os.write(2, f"{how}, as before: {termios.tcgetattr(0) == before}\\n".encode())
+    is_as_before = termios.tcgetattr(0) == before
+    termios.tcsetattr(0, termios.TCSANOW, before)
+    os.write(2, f"{how}, as before: {is_as_before}\\n".encode())
     if not os.WIFSTOPPED(status):
         break
-    termios.tcsetattr(0, termios.TCSANOW, before)
     if input() == "fg":
         os.tcsetpgrp(0, child)
     os.kill(-child, signal.SIGCONT)

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from codex_multi_role.run_folder import Owner, Question, Questions, RunEvent, Ru
 from tests.support.console import DEADLINE_SECONDS, at_terminal, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
+from tests.support.tools import EDITOR
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -52,6 +54,22 @@ def append(folder: RunFolder, text: str) -> None:
 
 def lines(events: list[RunEvent]) -> list[str]:
     return [json.dumps(event.as_record()) + "\n" for event in events]
+
+
+@pytest.mark.parametrize("pager", ["", "sh deaf.sh"])
+def test_ctrl_c_ends_the_pager_at_once(tmp_path: Path, pager: str) -> None:
+    """Also one that pays no attention to it."""
+    (tmp_path / "deaf.sh").write_text("trap '' INT\ncat\nexec sleep 600")
+    made = say(status="DONE", files=[{"path": "new.py", "content": "made = 1\n"}])
+    team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [made]})
+    team.run()
+    with worked_on(RunFolder((team.runs / "latest").resolve())), at_terminal(WATCH, tmp_path, PAGER=pager) as terminal:
+        terminal.wait_for("? keys")
+        terminal.type("d")
+        terminal.wait_for("+made = 1")
+        terminal.type("\x03")
+        assert terminal.end() == 130
+        assert termios.tcgetattr(terminal.descriptor)[3] & termios.ICANON
 
 
 def test_events_are_shown_as_they_arrive_in_whole_lines(tmp_path: Path) -> None:
