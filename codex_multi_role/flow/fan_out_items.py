@@ -20,7 +20,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ValueType
 
-TITLES = ("title", "name", "task", "question", "file", "path")
+TITLES = ("title", "name", "task", "question", "file", "path", "content")
 """The fields of an item that say what it is about."""
 TITLE_WORDS = 10
 SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")

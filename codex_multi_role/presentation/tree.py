@@ -98,10 +98,12 @@ class Tree:
             yield from self._all_below(self._course.run, -1)
             return
         visits = {piece.name: piece for piece in self._course.run.parts}
+        is_ahead = not visits and self._course.ended is None
         for name in dict.fromkeys((*self._course.steps, *visits)):
+            is_ahead = is_ahead or (name == self._course.current_step and self._course.ended is None)
             if name in visits:
                 yield from self._piece(visits[name], 0)
-            elif self._course.ended is None:
+            elif is_ahead:
                 yield Row(0, one_line(name, 60), IDLE, "pending")
         if not visits:
             yield from self._latest_turns(self._course.run, 0)
@@ -126,7 +128,10 @@ class Tree:
         parts = list({part.key if part.is_task else part.name: part for part in piece.parts}.values())
         if len(parts) > MOST_TASKS:  # nobody reads them all, and drawing them takes long
             parts = [part for part in parts if part.state in (IN_PROGRESS, FAILED) or part.flaw][:MOST_TASKS]
-        several = len({turn.role for turn in piece.turns}) > 1
+        run, asked = self._course.started, {turn.role for turn in piece.turns}
+        is_round = run.cycles and len(run.steps) == 1 and not parts and self._course.ended is None
+        ahead = [role for role in run.roles if role not in asked] if is_round else []
+        several = len(asked) + len(ahead) > 1
         yield from self._head(piece, depth, open_below=bool(parts) or several)
         is_open = piece.state == IN_PROGRESS or len(self._course.steps) == 1  # otherwise nothing would be left to read
         if is_open or any(part.state == FAILED or part.flaw for part in parts):
@@ -134,6 +139,7 @@ class Tree:
                 yield from self._piece(part, depth + 1)
             if several:
                 yield from self._latest_turns(piece, depth + 1)
+                yield from (Row(depth + 1, one_line(role, 60), IDLE, "pending") for role in ahead)
         if piece.is_task or not parts:
             yield from self._failures(piece, depth + 1)
 
@@ -161,12 +167,12 @@ class Tree:
             return ASKS
         if self._course.ended is not None:
             return "stopped"
-        if open_below:
-            return ""
         tests = piece.last_tests()
-        if tests is not None and not tests.ended:
+        if tests is not None and not tests.ended and not piece.parts:
             last = f" ({duration(self._last_seconds)} last time)" if self._last_seconds else ""
             return f"tests running, {duration(seconds_between(tests.began, self._now))}{last}"
+        if open_below:
+            return ""
         working = [turn.role for turn in piece.turns if not turn.ended]
         doing = self._course.role(working[-1]).last if working else ""
         return one_line(doing if not working or working[-1] == piece.name else f"{working[-1]}: {doing}", 200)

@@ -105,6 +105,7 @@ def test_item_is_named_by_its_id_or_its_text_or_its_number(item: object, name: s
         ({"id": "T1", "name": "slug words"}, "slug words"),
         ({"id": "T1", "question": "which\nnames?"}, "which names?"),
         ({"file": "pack/sign.py", "problem": ""}, "pack/sign.py"),
+        ({"id": "T1", "content": "Find the formulas"}, "Find the formulas"),
         ({"id": "T1", "title": 7, "after": []}, ""),
         (
             "one two three four five six seven eight nine ten eleven",

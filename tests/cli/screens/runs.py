@@ -146,7 +146,8 @@ def parked() -> Events:
 
 
 def cycles(**more: Any) -> Events:
-    return session("Convert roman numerals", "team", cycles=3, flow="cycles", **more)
+    roles = "planner implementer integrator"
+    return session("Convert roman numerals", "team", roles, cycles=3, flow="cycles", **more)
 
 
 def resumed() -> Events:
