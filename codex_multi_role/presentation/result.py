@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup
+from typing import Any
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.wording import named, one_line
 from codex_multi_role.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 TERMINAL_LINES = 24
 TERMINAL_COLUMNS = 100
@@ -43,11 +36,6 @@ class ShownResult:
     file: str
     is_whole: bool
     is_markdown: bool
-
-    @property
-    def html(self) -> Markup:
-        """The text as a part of a page."""
-        return markdown_as_html(self.text) if self.is_markdown else Markup("<pre>{}</pre>").format(self.text)
 
     @property
     def figures_line(self) -> str:
@@ -134,30 +122,3 @@ def _value(value: object) -> str:
         case float():
             return f"{value:,.4g}"
     return one_line(value)
-
-
-TOP_LEVEL = 3
-"""The level of a first heading in the page, below the heading of its section."""
-LOWEST_LEVEL = 6
-
-
-def markdown_as_html(text: str) -> Markup:
-    """Render CommonMark and tables. HTML is shown as text, and an image, which a page may not load, as a link."""
-    parser = _parser()
-    tokens = parser.parse(text)
-    _lower_headings(tokens)
-    html = parser.renderer.render(tokens, parser.options, {})  # the parser escapes everything
-    return Markup(printable(html, keep=KEPT_IN_PAGES))  # now, because the text may name characters: `&#x202e;`
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # here: a terminal needs no page
-
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-
-
-def _lower_headings(tokens: Sequence[Token]) -> None:
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1:]) + TOP_LEVEL - 1, LOWEST_LEVEL)}"

@@ -17,7 +17,6 @@ import yaml
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.result import markdown_as_html
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, read_events
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -346,8 +345,11 @@ def test_exported_commits_have_no_control_characters(surroundings: Folder) -> No
     _assert_readable(git(surroundings.path / "workspace", "log", "--format=%B %an <%ae> %D", "agents/x"))
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("text", ["&#x202e;", "&#27;[2J", '[a](b "&#x2066;")', "`\u202e`", "# \x1b]0;x", "&#xFEFF;"])
 def test_markdown_of_a_result_cannot_name_control_characters(text: str) -> None:
+    from codex_multi_role.extensions.pages.report.markdown import markdown_as_html
+
     _assert_readable(str(markdown_as_html(text)))
 
 

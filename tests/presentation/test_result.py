@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from codex_multi_role.presentation.result import (
     READ_CHARACTERS,
     TERMINAL_COLUMNS,
     TERMINAL_LINES,
-    markdown_as_html,
     result_lines,
     result_of,
     whole_text,
@@ -64,14 +61,6 @@ def test_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     assert (len(shown.text), shown.is_whole) == (READ_CHARACTERS, False)
 
 
-def test_markdown_is_rendered_for_pages_and_text_is_not(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "runs", "r")
-    for kind, html in (("markdown", "<p>a <em>b</em> &lt;i&gt;</p>\n"), ("text", "<pre>a *b* &lt;i&gt;</pre>")):
-        shown = result_of(folder, {"result": {"title": "T", "text": "a *b* <i>", "format": kind}})
-        assert shown is not None
-        assert shown.html == html
-
-
 def test_whole_text_is_exact(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "r")
     text = "a\tb\x1b[1m\n" * READ_CHARACTERS
@@ -85,32 +74,3 @@ def test_whole_text_is_exact(tmp_path: Path) -> None:
 def test_record_without_result_has_none(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "r")
     assert [result_of(folder, record) for record in ({}, {"result": None}, {"result": "text"})] == [None] * 3
-
-
-def test_headings_lists_tables_and_code_are_rendered() -> None:
-    html = markdown_as_html("# Answer\n\n- *one*\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\nx < 1\n```\n")
-    assert "<h3>Answer</h3>" in html
-    assert "<li><em>one</em></li>" in html
-    assert "<td>1</td>" in html
-    assert "<pre><code>x &lt; 1\n</code></pre>" in html
-    assert "<h6>deep</h6>" in markdown_as_html("###### deep")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<script>alert(1)</script>",
-        "a <img src=x onerror=alert(1)>",
-        "![picture](https://example.org/a.png)",
-        "[link](javascript:alert(1))",
-        "[link](data:text/html,<script>alert(1)</script>)",
-        "<javascript:alert(1)>",
-        '`"><script>`',
-    ],
-)
-def test_nothing_is_executed_or_loaded(text: str) -> None:
-    html = markdown_as_html(text)
-    assert "<script" not in html
-    assert "<img" not in html
-    assert 'href="javascript' not in html
-    assert 'href="data' not in html

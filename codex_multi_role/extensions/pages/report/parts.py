@@ -12,11 +12,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from codex_multi_role.extensions.pages.report.markdown import markdown_as_html
 from codex_multi_role.extensions.pages.report.values import diff_html, table_html, text_html, value_html
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.pieces import ReportedTurn
-from codex_multi_role.presentation.result import markdown_as_html
 from codex_multi_role.run_folder import Question, TurnFolder
 
 APPLIED = "applied_files.json"

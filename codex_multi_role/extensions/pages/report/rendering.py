@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from codex_multi_role.extensions.pages.report.markdown import result_html
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
     GLYPHS,
@@ -110,6 +111,7 @@ def _environment(folder: Path) -> Environment:
         "tone": tone_of,
         "glyph": lambda tone: "" if tone == IDLE else GLYPHS.get(tone, ""),
         "run_status": run_status,
+        "result_html": result_html,
     }
     return environment
 
