@@ -17,7 +17,7 @@ from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckRe
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.checks.process_of_tests import interpreter_of
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command

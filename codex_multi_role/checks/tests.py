@@ -17,9 +17,9 @@ from codex_multi_role.checks.environments import PLUGINS
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter, starts_own_pytest
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE, SessionReport
 from codex_multi_role.checks.test_changes import GONE
-from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError, denied_in_words
 from codex_multi_role.workspace import CommandResult, run_command
 from codex_multi_role.workspace.commands import no_sandbox

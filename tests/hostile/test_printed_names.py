@@ -348,7 +348,7 @@ def test_exported_commits_have_no_control_characters(surroundings: Folder) -> No
 @pytest.mark.extensions
 @pytest.mark.parametrize("text", ["&#x202e;", "&#27;[2J", '[a](b "&#x2066;")', "`\u202e`", "# \x1b]0;x", "&#xFEFF;"])
 def test_markdown_of_a_result_cannot_name_control_characters(text: str) -> None:
-    from codex_multi_role.extensions.pages.report.markdown import markdown_as_html
+    from codex_multi_role.extensions.pages.report.values import markdown_as_html
 
     _assert_readable(str(markdown_as_html(text)))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.extensions.measuring.workspace_copies import LEFT_OUT
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
 MAX_ENTRIES = 200_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command

@@ -10,7 +10,7 @@ from pydantic import Field
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, at_most_own, declare_check
 from codex_multi_role.checks.junit_report import CountedTests
 from codex_multi_role.checks.process_of_tests import interpreter_of
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.extensions.measuring.coverage_report import Places
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
 from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python

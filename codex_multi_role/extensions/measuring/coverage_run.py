@@ -14,7 +14,6 @@ from codex_multi_role.checks.junit_report import MAX_FAILURES, TestCounts, junit
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.session_report import FILE, VARIABLE, SessionReport
 from codex_multi_role.checks.session_report import PLUGIN as OUTCOMES
-from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.extensions.measuring.coverage_report import (
     NOTHING,
     Measured,
@@ -31,6 +30,7 @@ from codex_multi_role.extensions.measuring.suite import (
     OVERDUE_VARIABLE,
     write_files,
 )
+from codex_multi_role.extensions.measuring.workspace_copies import copy_workspace, excluded_from_copies
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python
 from codex_multi_role.extensions.measuring.suite import END_SECONDS, Repeated, Suite, own_and, repeat
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from codex_multi_role.checks.contract import CheckOptions, inside
-from codex_multi_role.checks.working_copy import is_left_out
+from codex_multi_role.extensions.measuring.workspace_copies import is_left_out
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 from codex_multi_role.workspace import Workspace
 

@@ -14,9 +14,9 @@ from codex_multi_role.checks.contract import CheckContext, MaxSeconds, at_most_o
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED
 from codex_multi_role.checks.junit_report import TestCase, parse_cases, read_report
 from codex_multi_role.checks.process_of_tests import cache_in, environment_of_tests, interpreter_of
-from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.measuring.measured_process import PLUGIN, MeasuredProcess
+from codex_multi_role.extensions.measuring.workspace_copies import copy_workspace, excluded_from_copies
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 
 MOST_OVERDUE = 3

@@ -17,11 +17,12 @@ from typing import Any
 
 from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
-from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies, scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import DISTRIBUTION, WITHOUT_SANDBOX, CodexMultiRoleError, UsageError
+from codex_multi_role.extensions.measuring.workspace_copies import copy_workspace, excluded_from_copies
 from codex_multi_role.extensions.setup.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered

@@ -12,7 +12,7 @@ from pydantic import Field
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.junit_report import read_report
 from codex_multi_role.checks.process_of_tests import interpreter_of
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.extensions.measuring.coverage_report import branch_text, listed_lines
 from codex_multi_role.extensions.measuring.coverage_run import NOT_COUNTED, OMITTED, REPORT_SECONDS, CoverageRun
 from codex_multi_role.extensions.measuring.suite import own_and

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.measuring.coverage_run import REPORT_SECONDS
 from codex_multi_role.extensions.measuring.python_targets import named_path, not_python, syntax_problem

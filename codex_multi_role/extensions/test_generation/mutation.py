@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.measuring.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.extensions.measuring.suite import END_SECONDS, Suite, own_and, repeat

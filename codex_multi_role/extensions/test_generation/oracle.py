@@ -12,7 +12,7 @@ from pydantic import Field
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check
 from codex_multi_role.checks.junit_report import read_report
 from codex_multi_role.checks.process_of_tests import interpreter_of
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.extensions.measuring.suite import Suite
 from codex_multi_role.extensions.test_generation.plan_items import FAILS, HOLDS, UNKNOWN, is_suspected
 from codex_multi_role.extensions.test_generation.warm_suite import FOLDER

@@ -14,7 +14,7 @@ from pydantic import Field
 from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.junit_report import FailedTest, junit_name
 from codex_multi_role.checks.process_of_tests import interpreter_of
-from codex_multi_role.checks.working_copy import scratch_folder
+from codex_multi_role.checks.scratch_folders import scratch_folder
 from codex_multi_role.extensions.measuring.coverage import CoverageResult, measure_coverage
 from codex_multi_role.extensions.measuring.python_targets import none_python
 from codex_multi_role.extensions.measuring.suite import Suite, repeat

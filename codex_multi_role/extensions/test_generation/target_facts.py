@@ -14,10 +14,10 @@ from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.extensions.measuring.imports import module_name
 from codex_multi_role.extensions.measuring.python_targets import is_test_file
+from codex_multi_role.extensions.measuring.workspace_copies import is_left_out
 from codex_multi_role.extensions.test_generation.plan_items import target_module
 from codex_multi_role.extensions.test_generation.tests_source import Function, functions_in
 from codex_multi_role.reading.python_source import NotPython, syntax_tree

@@ -12,8 +12,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from codex_multi_role.extensions.pages.report.markdown import markdown_as_html
-from codex_multi_role.extensions.pages.report.values import diff_html, table_html, text_html, value_html
+from codex_multi_role.extensions.pages.report.values import (
+    diff_html,
+    markdown_as_html,
+    table_html,
+    text_html,
+    value_html,
+)
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.pieces import ReportedTurn

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from codex_multi_role.extensions.pages.report.markdown import result_html
+from codex_multi_role.extensions.pages.report.values import result_html
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
     GLYPHS,

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
+from codex_multi_role.presentation.result import ShownResult
 
 MOST_PARTS, MOST_LEVELS = 2_000, 30
 """Of a value that is drawn; a larger one is shown as JSON, because its lists would be many times as long."""
 MOST_COLUMNS, LONGEST_CELL, MOST_IN_CELL = 6, 120, 8
+TOP_LEVEL = 3
+"""The level of a first heading in the page, below the heading of its section."""
+LOWEST_LEVEL = 6
 _KINDS = {"+": "add", "-": "del", "\\": "meta"}
 
 
@@ -118,3 +125,27 @@ def _cell(value: object) -> Markup:
 
 def _plain(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def result_html(result: ShownResult) -> Markup:
+    return markdown_as_html(result.text) if result.is_markdown else Markup("<pre>{}</pre>").format(result.text)
+
+
+def markdown_as_html(text: str) -> Markup:
+    """Render CommonMark and tables. HTML is shown as text, and an image, which a page may not load, as a link."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    _lower_headings(tokens)
+    html = parser.renderer.render(tokens, parser.options, {})  # the parser escapes everything
+    return Markup(printable(html, keep=KEPT_IN_PAGES))  # now, because the text may name characters: `&#x202e;`
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+def _lower_headings(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + TOP_LEVEL - 1, LOWEST_LEVEL)}"

@@ -9,6 +9,7 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.pieces import ReportedTurn
 from codex_multi_role.presentation.recorded import changes_of, files_of, read_record, status_now
+from codex_multi_role.presentation.wording import price
 from codex_multi_role.run_folder import RunFolder, TurnFolder
 from codex_multi_role.run_folder.cost import Cost
 
@@ -19,14 +20,14 @@ LONGEST_TEXT = 20_000
 class Side:
     """A turn of one of the two runs."""
 
-    role: str
-    number: int
-    status: str
-    seconds: float
-    cost: Cost
+    turn: ReportedTurn
     prompt: str
     answer: str
     files: list[str]
+
+    @property
+    def cost(self) -> str:
+        return price(Cost.of(self.turn.cost))
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Pair:
         """In what, of what a person can read."""
         if self.one is None or self.other is None:
             return ["only in one"]
-        one, other = vars(self.one), vars(self.other)
+        one, other = ({**vars(each), "status": each.turn.status} for each in (self.one, self.other))
         return [name for name in ("status", "prompt", "answer", "files") if one[name] != other[name]]
 
 
@@ -109,5 +110,4 @@ def _side(folder: RunFolder, turn: ReportedTurn) -> Side:
         except OSError:
             return ""
 
-    told, files = (text("prompt.txt"), text("assistant_text.txt")), sorted(files_of(left))
-    return Side(turn.role, turn.number, turn.status, turn.seconds, Cost.of(turn.cost), *told, files)
+    return Side(turn, text("prompt.txt"), text("assistant_text.txt"), sorted(files_of(left)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.pages.report.markdown import markdown_as_html, result_html
+from codex_multi_role.extensions.pages.report.values import markdown_as_html, result_html
 from codex_multi_role.presentation.result import result_of
 from codex_multi_role.run_folder import RunFolder
 

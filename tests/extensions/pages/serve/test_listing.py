@@ -244,7 +244,7 @@ def test_two_runs_are_compared_turn_by_turn_of_the_same_visits(tmp_path: Path) -
     shorter = other.events_path.read_text().splitlines(keepends=True)
     other.events_path.write_text("".join(line for line in shorter if '"implementer", "turn": 3' not in line))
     compared = Comparison.of(one, other)
-    pairs = [(pair.step, pair.one.role if pair.one else "", pair.differs) for pair in compared.pairs]
+    pairs = [(pair.step, pair.one.turn.role if pair.one else "", pair.differs) for pair in compared.pairs]
     assert pairs == [
         *(("team.1", "planner", ["prompt"]), ("team.1", "implementer", []), ("team.1", "implementer", [])),
         *(("team.2", "planner", []), ("team.2", "implementer", ["only in one"])),

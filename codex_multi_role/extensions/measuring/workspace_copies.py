@@ -1,14 +1,9 @@
-"""Folders of a check outside the workspace: temporary ones, and a private copy for one measurement.
-
-No leftovers reach the next measurement.
-"""
+"""A private copy of the workspace for each measurement: no leftovers reach the next one."""
 
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from codex_multi_role.checks.environments import is_environment
@@ -59,24 +54,3 @@ def _is_not_copied(path: Path) -> bool:
 
 def _holds(folder: Path, paths: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for path in paths)
-
-
-def scratch_folder(workspace: Workspace) -> AbstractContextManager[Path]:
-    """A folder for a command's temporary files, removed with its content. Raises StorageError.
-
-    It is outside the workspace, because it would otherwise show up in snapshots.
-    """
-    return folder_outside(workspace.root)
-
-
-@contextmanager
-def folder_outside(root: Path) -> Iterator[Path]:
-    """A temporary folder that is not in ``root``, wherever TMPDIR points. Raises StorageError."""
-    candidates = map(Path, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
-    parent = next((path for path in candidates if path.is_dir() and not path.resolve().is_relative_to(root)), None)
-    try:
-        scratch = tempfile.TemporaryDirectory(prefix="check-", dir=parent, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise StorageError(f"a temporary folder cannot be created: {error.strerror}") from error
-    with scratch as folder:
-        yield Path(folder).resolve()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.checks.working_copy import copy_workspace
+from codex_multi_role.extensions.measuring.workspace_copies import copy_workspace
 from codex_multi_role.workspace import Workspace
 
 
