@@ -15,6 +15,7 @@ from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTE
 from codex_multi_role.extensions.machines.batches.planned_runs import plan_runs
 from codex_multi_role.extensions.machines.commands.batch_summary import MAX_NAMED, summary_lines
 from codex_multi_role.extensions.machines.commands.batch_views import drawn
+from codex_multi_role.presentation.outcome import GLYPHS
 from codex_multi_role.run_folder.events import RunStarted, TurnEnded, TurnStarted
 from tests.support.batches import OF_TEAM, batch, defaults, goals, one_role, results, write_goals
 from tests.support.console import at_terminal, console
@@ -69,7 +70,7 @@ def test_earlier_spending_of_a_resumed_goal_counts_once(tmp_path: Path) -> None:
 
 def text(shown: BatchProgress, width: int, height: int = 30) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(drawn(shown, width, height, AT.format(9)))
+    console.print(drawn(shown, width, height, AT.format(9), GLYPHS))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 

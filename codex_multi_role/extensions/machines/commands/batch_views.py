@@ -19,16 +19,7 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.batch_progress import BatchProgress, RunningGoal
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
-from codex_multi_role.presentation.outcome import (
-    BAD,
-    BUSY,
-    GLYPHS,
-    IDLE,
-    WARN,
-    glyphs_of,
-    outcome_in_words,
-    run_status,
-)
+from codex_multi_role.presentation.outcome import BAD, BUSY, IDLE, WARN, glyphs_of, outcome_in_words, run_status
 from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, price, wrapped
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
@@ -110,10 +101,6 @@ class BatchTable(QuietBatch):
         super().__init__(progress)
         self.drawing = Drawing(self._draw, {})
 
-    def heard(self, goal_id: str, event: RunEvent) -> None:
-        super().heard(goal_id, event)
-        self.drawing.start()  # if it is in the foreground now
-
     def _draw(self, _: bool) -> RenderableType:
         size = self.drawing.console.size
         with self._counting:
@@ -136,9 +123,7 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
             yield table
 
 
-def drawn(
-    progress: BatchProgress, width: int, height: int, at: str, glyphs: Mapping[str, str] = GLYPHS
-) -> RenderableType:
+def drawn(progress: BatchProgress, width: int, height: int, at: str, glyphs: Mapping[str, str]) -> RenderableType:
     """The whole view for a terminal of this size, at the time ``at`` of an event."""
     rows = [(_ended_row(result, glyphs), STYLES[BAD if result.has_failed else IDLE]) for result in progress.last]
     rows += [(_running_row(goal, at, glyphs), "") for goal in progress.running.values()]

@@ -11,8 +11,10 @@ from jinja2 import UndefinedError
 from codex_multi_role.extensions.pages.report import rendering
 from codex_multi_role.extensions.pages.report.page import write_report
 from codex_multi_role.extensions.pages.report.parts import Reader, Text
-from codex_multi_role.extensions.pages.report.values import diff_html, value_html
+from codex_multi_role.extensions.pages.report.values import diff_html, markdown_as_html, result_html, value_html
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.presentation.result import result_of
+from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.plugins import install
 from tests.support.recorded_runs import make_run
@@ -155,3 +157,40 @@ def test_part_of_an_extension_is_below_the_turns_and_linked(report: Report) -> N
 def test_part_that_fails_says_why_and_stops_no_other(report: Report) -> None:
     assert "Half startedThis cannot be shown: [redacted] is gone" in report.text
     assert "Not there This cannot be shown: the part of the report 'not_there'" in report.text
+
+
+def test_markdown_is_rendered_for_pages_and_text_is_not(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "r")
+    for kind, html in (("markdown", "<p>a <em>b</em> &lt;i&gt;</p>\n"), ("text", "<pre>a *b* &lt;i&gt;</pre>")):
+        shown = result_of(folder, {"result": {"title": "T", "text": "a *b* <i>", "format": kind}})
+        assert shown is not None
+        assert result_html(shown) == html
+
+
+def test_headings_lists_tables_and_code_are_rendered() -> None:
+    html = markdown_as_html("# Answer\n\n- *one*\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\nx < 1\n```\n")
+    assert "<h3>Answer</h3>" in html
+    assert "<li><em>one</em></li>" in html
+    assert "<td>1</td>" in html
+    assert "<pre><code>x &lt; 1\n</code></pre>" in html
+    assert "<h6>deep</h6>" in markdown_as_html("###### deep")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "a <img src=x onerror=alert(1)>",
+        "![picture](https://example.org/a.png)",
+        "[link](javascript:alert(1))",
+        "[link](data:text/html,<script>alert(1)</script>)",
+        "<javascript:alert(1)>",
+        '`"><script>`',
+    ],
+)
+def test_nothing_is_executed_or_loaded(text: str) -> None:
+    html = markdown_as_html(text)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert 'href="javascript' not in html
+    assert 'href="data' not in html
