@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import methodcaller
@@ -165,8 +166,19 @@ def check_glob(glob: str) -> str:
     return plain
 
 
+def matching(pattern: str, problem: str) -> AfterValidator:
+    """A validator of texts that the whole ``pattern`` matches; ``{}`` in the ``problem`` stands for the text."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(problem.replace("{}", text))
+        return text
+
+    return AfterValidator(check)
+
+
 def pattern_in_schema(pattern: str) -> WithJsonSchema:
-    """What the JSON Schema says of a text that a validator of ours matches with ``pattern``."""
+    """What the JSON Schema says of a text that is `matching` the pattern."""
     return WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})
 
 

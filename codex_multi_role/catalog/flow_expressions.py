@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from codex_multi_role.host.spelling import texts_in
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -18,15 +20,6 @@ _MARKS = ("{{", "{%", "{#")
 def has_expressions(value: object) -> bool:
     """Whether rendering could change ``value``, including items of lists and mappings."""
     return any(mark in text for text, _ in texts_in(value) for mark in _MARKS)
-
-
-def texts_in(value: object, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """The texts in ``value``, also inside of lists and mappings, each with the keys that lead to it."""
-    if isinstance(value, str):
-        yield value, keys
-    elif isinstance(value, Mapping | list | tuple):
-        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from texts_in(each, (*keys, key))
 
 
 @lru_cache(maxsize=1024)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from codex_multi_role.catalog.definition import NUMBER, Alternatives, Definition, pattern_in_schema
+from codex_multi_role.catalog.definition import NUMBER, Alternatives, Definition, matching, pattern_in_schema
 
 McpApproval = Literal["never", "auto", "always"]
 """``auto``: only calls of tools that the server marks as harmless."""
@@ -17,42 +15,15 @@ MAX_SECONDS = 86_400.0
 
 _SERVER_NAME = r"[A-Za-z0-9_-]{1,64}"
 _VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-
-
-def _check_server_name(name: str) -> str:
-    if not re.fullmatch(_SERVER_NAME, name):
-        raise ValueError(f'"{name}" cannot be the name of an MCP server: use up to 64 of A-Z a-z 0-9 _ -')
-    return name
-
-
-def _check_variable_name(name: str) -> str:
-    if not re.fullmatch(_VARIABLE_NAME, name):
-        raise ValueError("must be the name of an environment variable, such as DOCS_KEY, never its value")
-    return name
-
-
-def _check_command(command: str) -> str:
-    """Reject a path below the working folder: a server runs outside the sandbox, and roles can write there."""
-    if "/" in command and not Path(command).is_absolute():
-        raise ValueError(f'"{command}" must be a program on PATH or an absolute path')
-    return command
-
-
-def _check_folder(folder: str) -> str:
-    if not Path(folder).is_absolute():
-        raise ValueError(f'"{folder}" must be an absolute path')
-    return folder
-
-
-def _check_url(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError("must start with http:// or https://")
-    return url
-
-
+_OF_SERVER = '"{}" cannot be the name of an MCP server: use up to 64 of A-Z a-z 0-9 _ -'
+_OF_VARIABLE = "must be the name of an environment variable, such as DOCS_KEY, never its value"
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-ServerName = Annotated[str, AfterValidator(_check_server_name), pattern_in_schema(_SERVER_NAME)]
-VariableName = Annotated[str, AfterValidator(_check_variable_name), pattern_in_schema(_VARIABLE_NAME)]
+ServerName = Annotated[str, matching(_SERVER_NAME, _OF_SERVER), pattern_in_schema(_SERVER_NAME)]
+VariableName = Annotated[str, matching(_VARIABLE_NAME, _OF_VARIABLE), pattern_in_schema(_VARIABLE_NAME)]
+Command = Annotated[Text, matching("(?s)[^/]+|/.*", '"{}" must be a program on PATH or an absolute path')]
+"""Never a path below the working folder: a server runs outside the sandbox, and roles can write there."""
+Folder = Annotated[Text, matching("(?s)/.*", '"{}" must be an absolute path')]
+Address = Annotated[Text, matching("(?s)https?://.*", "must start with http:// or https://")]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS), NUMBER]
 
 
@@ -68,7 +39,7 @@ class McpServer(Definition):
         "url": ("bearer_token_env_var",),
     }
 
-    command: Annotated[Text, AfterValidator(_check_command)] | None = Field(
+    command: Command | None = Field(
         default=None, description="The program to start: its name on PATH, or an absolute path."
     )
     args: tuple[str, ...] = Field(default=(), description="Its arguments.")
@@ -76,12 +47,8 @@ class McpServer(Definition):
         default_factory=dict, description="Environment variables with values that are not secret."
     )
     env_vars: tuple[VariableName, ...] = Field(default=(), description="Names of environment variables that it gets.")
-    cwd: Annotated[Text, AfterValidator(_check_folder)] | None = Field(
-        default=None, description="Its working folder, an absolute path."
-    )
-    url: Annotated[Text, AfterValidator(_check_url)] | None = Field(
-        default=None, description="The address of a server, instead of `command`."
-    )
+    cwd: Folder | None = Field(default=None, description="Its working folder, an absolute path.")
+    url: Address | None = Field(default=None, description="The address of a server, instead of `command`.")
     bearer_token_env_var: VariableName | None = Field(
         default=None, description="The environment variable with the token for `url`."
     )

@@ -209,10 +209,6 @@ def _narrower_permissions(then: BaseModel, now: BaseModel) -> BaseModel:
     return now.model_copy(update={name: allowed and getattr(then, name) for name, allowed in now})
 
 
-def _servers_of_both(then: dict[str, McpServer], now: dict[str, McpServer]) -> dict[str, McpServer]:
-    return {name: narrower_server(then[name], server) for name, server in now.items() if name in then}
-
-
 _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "sandbox": lambda then, now: min(then, now, key=_SANDBOXES.index),
     "approval_policy": lambda then, now: now if now == "untrusted" else then,
@@ -220,7 +216,7 @@ _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "prompt_flags": _narrower_permissions,
     "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
     "protect": lambda then, now: tuple(dict.fromkeys((*now, *then))),
-    "mcp_servers": _servers_of_both,
+    "mcp_servers": lambda then, now: {name: narrower_server(then[name], now[name]) for name in now if name in then},
     "codex_config": lambda then, _: then,  # only Codex knows what a change of it allows
 }
 

@@ -10,6 +10,7 @@ from jinja2 import Undefined
 
 from codex_multi_role.catalog.templates import value_of_text
 from codex_multi_role.catalog.unknown_values import Placeholder
+from codex_multi_role.host.spelling import with_texts
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -87,16 +88,14 @@ def preview(template: object, context: Mapping[str, object]) -> Any:  # noqa: AN
     Never raises: a text that fails with the stand-in for a value stays as written. One whole ``{{ … }}`` of an unknown
     value gives an `Unknown`.
     """
-    if isinstance(template, str):
+
+    def shown(text: str) -> object:
         try:
-            return value_of_text(template, context)
+            return value_of_text(text, context)
         except Exception:  # a template may raise anything for a value it was not written for
-            return template
-    if isinstance(template, Mapping):
-        return {key: preview(value, context) for key, value in template.items()}
-    if isinstance(template, list | tuple):
-        return [preview(value, context) for value in template]
-    return template
+            return text
+
+    return with_texts(template, shown)
 
 
 def _call_text(arguments: Sequence[object], named: Mapping[str, object]) -> str:

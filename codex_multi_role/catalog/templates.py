@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
     sandbox,
-    texts_in,
     whole_expression,
 )
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.host.spelling import texts_in, with_texts
 from codex_multi_role.reading.places import Place, Problems
 
 if TYPE_CHECKING:
@@ -114,11 +114,7 @@ def value_of(expression: str, context: Mapping[str, object]) -> object:
 
 def filled(value: object, context: Mapping[str, object]) -> Any:  # noqa: ANN401 - the author's
     """As `render`, raising whatever evaluating a template raises."""
-    if isinstance(value, str):
-        return value_of_text(value, context)
-    if isinstance(value, Mapping):
-        return {key: filled(each, context) for key, each in value.items()}
-    return [filled(each, context) for each in value] if isinstance(value, list | tuple) else value
+    return with_texts(value, lambda text: value_of_text(text, context))
 
 
 def value_of_text(text: str, context: Mapping[str, object]) -> object:

@@ -17,6 +17,7 @@ from typing import Any
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.redaction import SECRET_NAME, SHORTEST_SECRET
+from codex_multi_role.host.spelling import texts_in
 from codex_multi_role.host.user_cache import home_folder
 
 LEAN: tuple[str, ...] = (
@@ -127,24 +128,13 @@ def holds_secret(setting: str, redact: Callable[[str], str]) -> bool:
     except tomllib.TOMLDecodeError:
         known = value
     return any(
-        redact(text) != text or (_is_secret_name(names) and len(text) >= SHORTEST_SECRET and "://" not in text)
-        for names, text in _texts(tuple(key.split(".")), known)
+        redact(text) != text or (_is_secret_name(keys) and len(text) >= SHORTEST_SECRET and "://" not in text)
+        for text, keys in texts_in(known, tuple(key.split(".")))
     )
 
 
-def _texts(names: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every text in ``value``, with its path of keys."""
-    if isinstance(value, str):
-        yield names, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _texts((*names, str(name)), item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(names, item)
-
-
-def _is_secret_name(names: tuple[str, ...]) -> bool:
+def _is_secret_name(keys: Sequence[str | int]) -> bool:
+    names = [each for each in keys if isinstance(each, str)]
     return bool(SECRET_NAME.search(names[-1])) and not any(NAME_OF_VARIABLE.search(name) for name in names)
 
 

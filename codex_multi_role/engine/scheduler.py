@@ -84,7 +84,8 @@ class Scheduler(Generic[Result]):
 
     def _succeeded(self, future: Future[Result]) -> bool:
         if (error := future.exception()) is not None:  # waits: for nothing: it is done
-            self._closed |= not (self._settled or _lets_others_start(error))
+            is_stopped = isinstance(error, RunHalted) and error.ending.status == RunStatus.INTERRUPTED
+            self._closed |= not (self._settled or is_stopped or _is_waiting_for_person(error))  # these let others start
             return False
         self._closed |= not self._settled and self.is_last(future.result())  # waits: for nothing: it is done
         return True
@@ -108,8 +109,3 @@ def _is_failure(error: BaseException) -> bool:
 
 def _is_waiting_for_person(error: BaseException) -> bool:
     return isinstance(error, RunHalted) and error.ending.exit_code == ReviewWaiting.exit_code
-
-
-def _lets_others_start(error: BaseException) -> bool:
-    is_stopped = isinstance(error, RunHalted) and error.ending.status == RunStatus.INTERRUPTED
-    return is_stopped or _is_waiting_for_person(error)

@@ -197,9 +197,8 @@ class _Way:
         if start.only is None:
             return _problem(step, start.failure)
         passed = (*self.passed, self.flow.name)
-        return _Way(self.ways, flow, start.only.context(), _nothing_follows, self.budget, passed=passed)._enter(
-            flow.steps[0]
-        )
+        way = _Way(self.ways, flow, start.only.context(), lambda _way, _end: None, self.budget, passed=passed)
+        return way._enter(flow.steps[0])
 
     def back_in(self, caller: FlowSpec, call: StepSpec, end: RouteSpec) -> Problem:
         """What fails in the calling flow after this way's end."""
@@ -223,10 +222,6 @@ class _Way:
 
 def _problem(step: StepSpec, failure: DefinitionError | None) -> Problem:
     return None if failure is None else (step, failure)
-
-
-def _nothing_follows(_way: _Way, _end: RouteSpec) -> None:
-    return None
 
 
 def _all_fail(problems: Iterator[Problem]) -> Problem:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of, texts_in
+from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.host.spelling import texts_in
 from codex_multi_role.reading.places import Problems
 
 FIGURES = frozenset({"visits", "status", "error", "comment"})

@@ -10,8 +10,10 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 from urllib.parse import unquote
+
+from codex_multi_role.host.spelling import with_texts
 
 Value = TypeVar("Value")
 
@@ -132,10 +134,4 @@ class Redactor:
 
     def within(self, value: Value) -> Value:
         """``value`` (of any JSON type) with every string in it masked, except keys."""
-        if isinstance(value, str):
-            return self(value)  # type: ignore[return-value]
-        if isinstance(value, Mapping):
-            return {key: self.within(item) for key, item in value.items()}  # type: ignore[return-value]
-        if isinstance(value, list | tuple):
-            return [self.within(item) for item in value]  # type: ignore[return-value]
-        return value
+        return cast(Value, with_texts(value, self))

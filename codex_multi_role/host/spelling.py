@@ -1,10 +1,12 @@
-"""Spellings of names that some file systems consider equal, and the characters of a text that nobody sees."""
+"""Spellings of names that some file systems consider equal, the characters that nobody sees, and texts in values."""
 
 from __future__ import annotations
 
 import contextlib
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.errors import UsageError
 
@@ -43,6 +45,24 @@ def _as_listed(folder: Path, name: str) -> str:
             names = [entry.name for entry in folder.iterdir()]
             return name if name in names else next((each for each in names if folded(each) == folded(name)), name)
     return name
+
+
+def texts_in(value: object, keys: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The texts in ``value``, also inside of lists and mappings, each with the keys that lead to it."""
+    if isinstance(value, str):
+        yield value, keys
+    elif isinstance(value, Mapping | list | tuple):
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from texts_in(each, (*keys, key))
+
+
+def with_texts(value: Any, change: Callable[[str], Any]) -> Any:  # noqa: ANN401 - any JSON
+    """``value`` with every text in it changed, except keys."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: with_texts(each, change) for key, each in value.items()}
+    return [with_texts(each, change) for each in value] if isinstance(value, list | tuple) else value
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -15,9 +15,11 @@ import yaml
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.explorations import Path, ValueUse
+from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.contracts import Contracts
 from codex_multi_role.flow.result_paths import ResultRead
+from codex_multi_role.host.spelling import with_texts
 from codex_multi_role.playbook.example import NoExample, count_variants, example, is_valid
 from codex_multi_role.playbook.script import AUTOMATIC, SUFFIX, Playbook
 
@@ -111,13 +113,7 @@ def _choose(answers: Sequence[Any]) -> dict[str, Any]:
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """``value`` with its texts kept as they are by the playbook's templates."""
-    if isinstance(value, dict):
-        return {key: _escaped(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_escaped(each) for each in value]
-    if isinstance(value, str) and any(mark in value for mark in ("{{", "{%", "{#")):
-        return f"{{% raw %}}{value}{{% endraw %}}"
-    return value
+    return with_texts(value, lambda text: f"{{% raw %}}{text}{{% endraw %}}" if has_expressions(text) else text)
 
 
 def _answers(role: RoleSpec, schema: Schema, step: str) -> list[Any]:

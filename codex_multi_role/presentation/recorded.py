@@ -55,7 +55,11 @@ def read_turns(folder: RunFolder, began: Iterable[TurnKey] | None = None) -> lis
 
     The order is read from the log unless it is given.
     """
-    return [_turn(role, turn) for role, turn in _in_order(folder, began)]
+    return [
+        {"role": role, "turn": turn.number, "folder": str(turn.path), **turn.result()}
+        | {"summary": read_object(turn.path / "handoff.json").get("summary", "")}
+        for role, turn in _in_order(folder, began)
+    ]
 
 
 def changed_files(folder: RunFolder, record: Mapping[str, Any], began: Iterable[TurnKey] | None = None) -> list[str]:
@@ -115,11 +119,6 @@ def _in_order(folder: RunFolder, began: Iterable[TurnKey] | None) -> list[tuple[
 def _began(folder: RunFolder) -> Iterator[TurnKey]:
     events = skim_with_inherited(folder, {TurnStarted})
     return ((event.role, event.turn) for event in events if isinstance(event, TurnStarted))
-
-
-def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:
-    summary = read_object(turn.path / "handoff.json").get("summary", "")
-    return {"role": role, "turn": turn.number, "folder": str(turn.path), **turn.result(), "summary": summary}
 
 
 def read_tests(folder: RunFolder) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from codex_multi_role.errors import denied_in_words
 from codex_multi_role.host.spelling import printable
+from codex_multi_role.option import as_typed
 from codex_multi_role.run_folder.cost import Cost, dollars
 
 ELLIPSIS = "..."
@@ -169,14 +169,9 @@ def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if names and more > 0 else "")
 
 
-def value_in_words(value: object) -> str:
-    """A text as it is, and anything else as people write it in YAML: ``false``, ``[1, 2]``."""
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-
-
 def answer_in_words(approved: bool, option: str, values: Mapping[str, object]) -> str:
     """``approved``, ``rejected`` or the chosen option, and the values that a person gave."""
-    given = ", ".join(f"{name}: {value_in_words(value)}" for name, value in values.items())
+    given = ", ".join(f"{name}: {one_line(as_typed(value))}" for name, value in values.items())
     return f"{one_line(option) or ('approved' if approved else 'rejected')}{f' ({given})' if given else ''}"
 
 

@@ -78,7 +78,9 @@ class Budget:
     def reserve_turn(self, role: RoleSpec) -> None:
         """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
         with self._lock:
-            self._require_rest(role)
+            used_up = (partial(self._error, cap) for cap in self._caps(role) if cap.is_used_up())
+            if (error := self._exceeded or next(used_up, None)) is not None:
+                raise error()
             self._turns[role.name] += 1
 
     def spend(self, role: RoleSpec, model: str, usage: TokenUsage) -> None:
@@ -87,7 +89,8 @@ class Budget:
         Sets `exceeded` if that is more than was left, or if a limit in money applies and ``model`` has no price.
         """
         with self._lock:
-            self._add(role.name, model, usage)
+            self._tokens[role.name] += usage.total
+            self._add_cost(role.name, model, self._price(model, usage))
             self._exceeded = self._exceeded or self._excess(role)
         if self._exceeded is not None:
             self.exceeded.set()
@@ -117,10 +120,6 @@ class Budget:
             if self._exceeded is None and self.seconds_left <= 0:
                 self._exceeded = next(partial(self._error, cap) for cap in self._caps() if cap.what == SECONDS)
             return self._exceeded() if self._exceeded else None
-
-    def _add(self, role: str, model: str, usage: TokenUsage) -> None:
-        self._tokens[role] += usage.total
-        self._add_cost(role, model, self._price(model, usage))
 
     def _excess(self, role: RoleSpec) -> Callable[[], BudgetUsedUp] | None:
         if unknown := self._missing_prices(role):
@@ -156,11 +155,6 @@ class Budget:
             self._unpriced[role].add(model)
         else:
             self._cost[role] += cost
-
-    def _require_rest(self, role: RoleSpec) -> None:
-        used_up = (partial(self._error, cap) for cap in self._caps(role) if cap.is_used_up())
-        if (error := self._exceeded or next(used_up, None)) is not None:
-            raise error()
 
     def _caps(self, role: RoleSpec | None = None) -> Iterator[Cap]:
         """The limits of the run, and those of ``role`` itself."""

@@ -12,17 +12,11 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.review import review_step
 from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
-
-def call_step(run: RunResources, unit: Unit) -> StepOutcome:
-    """Walk the called flow with rendered inputs. How it ended is output to route on, not a failure."""
-    return unit.call_flow(unit, unit.fill("with"))
-
-
 KINDS: dict[str, StepKind] = {
     "ask": ask_step,
     "check": check_step,
     "review": review_step,
-    "call": call_step,
+    "call": lambda _, unit: unit.call_flow(unit, unit.fill("with")),  # how it ends is an output, not a failure
 }
 
 

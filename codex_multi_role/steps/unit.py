@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,17 +62,11 @@ class Unit:
 
     @property
     def given(self) -> Json:
-        """The step's rendered templates, independent of the cycles, and its item."""
-        filled = self.filled(("with", "prompt", "review", "show"), cycles=1)
-        return {**filled, "item": self.context.get("item")}
-
-    def filled(self, keys: Sequence[str], **changes: object) -> Json:
-        """The step's templates of those names with a changed context; if one fails, as they are written."""
-        templates = {key: self.step.template(key) for key in keys}
-        try:
-            return dict(render(templates, {**self.context, **changes}, self.place))
-        except DefinitionError:
-            return templates
+        """The step's rendered templates, as written if one fails, independent of the cycles, and its item."""
+        given = {key: self.step.template(key) for key in ("with", "prompt", "review", "show")}
+        with suppress(DefinitionError):
+            given = render(given, {**self.context, "cycles": 1}, self.place)
+        return {**given, "item": self.context.get("item")}
 
     def fill(self, key: str) -> Any:  # noqa: ANN401 - the author's choice
         """The step's template of that name, such as ``prompt``, filled in. Raises `TemplateFailed`."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from codex_multi_role.host.spelling import with_texts
 
 LEAST_PARTS = 3
 """A path of that many parts is recognized anywhere (``-I/home/me/shop``), a shorter one only at the start of a word."""
@@ -55,12 +57,14 @@ class PathNames:
     def named(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         """``value``, JSON, with names for paths."""
         seen = self._seen
-        return value if seen is None else _within(value, lambda text: seen.sub(lambda at: self._names[at[0]], text))
+        return value if seen is None else with_texts(value, lambda text: seen.sub(lambda at: self._names[at[0]], text))
 
     def placed(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         """``value``, JSON, with paths for names."""
         named = self._named
-        return value if named is None else _within(value, lambda text: named.sub(lambda at: self._paths[at[0]], text))
+        return (
+            value if named is None else with_texts(value, lambda text: named.sub(lambda at: self._paths[at[0]], text))
+        )
 
 
 def _spellings(path: str) -> set[str]:
@@ -71,11 +75,3 @@ def _spellings(path: str) -> set[str]:
 def _pattern(path: str) -> str:
     begins = "" if len(Path(path).parts) > LEAST_PARTS else r"(?<![\w.-])"
     return rf"{begins}{re.escape(path)}(?![\w-]|\.\w)"
-
-
-def _within(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _within(item, change) for key, item in value.items()}
-    return [_within(item, change) for item in value] if isinstance(value, list) else value

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, create_model, model_validator
+from pydantic import Field, JsonValue, StrictBool, StrictStr, create_model, model_validator
 
-from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, pattern_in_schema
+from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, matching, pattern_in_schema
 from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.option import Option, Use, as_typed
 from codex_multi_role.run_options import is_playbook_file, options_with
 
-
-def _matching(pattern: str, problem: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not re.match(pattern, text):
-            raise ValueError(problem)
-        return text
-
-    return AfterValidator(check)
-
-
-GOAL_ID = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}$"
-REF = r"^[^-\s]\S*$"
-ASSIGNMENT = r"^[^=\s][^=]*="
+GOAL_ID = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}"
+REF = r"[^-\s]\S*"
+ASSIGNMENT = r"[^=\s][^=]*=[^\x00]*"
 Text = Annotated[str, Field(strict=True, min_length=1)]
 _OF_ID = "must be at most 50 letters, digits, '_', '-' and '.', and not begin with '-' or '.'"
 _OF_REF = "must be the name of a branch or tag, or a commit"
 _OF_ASSIGNMENT = 'must be of the form key=value, such as "model_provider=local"'
 Strict = Annotated[str, Field(strict=True)]
-GoalId = Annotated[Strict, _matching(GOAL_ID, _OF_ID), pattern_in_schema(GOAL_ID[1:-1])]
-Ref = Annotated[Strict, _matching(REF, _OF_REF), pattern_in_schema(REF[1:-1])]
-Assignment = Annotated[Strict, _matching(ASSIGNMENT, _OF_ASSIGNMENT), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")]
+GoalId = Annotated[Strict, matching(GOAL_ID, _OF_ID), pattern_in_schema(GOAL_ID)]
+Ref = Annotated[Strict, matching(REF, _OF_REF), pattern_in_schema(REF)]
+Assignment = Annotated[Strict, matching(ASSIGNMENT, _OF_ASSIGNMENT), pattern_in_schema(ASSIGNMENT)]
 MAX_REPOSITORIES = 1000
 NOTES = {
     "goal": " A flow or a playbook may have its own.",

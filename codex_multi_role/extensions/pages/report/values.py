@@ -8,7 +8,6 @@ from functools import cache
 from itertools import groupby
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
@@ -135,7 +134,9 @@ def markdown_as_html(text: str) -> Markup:
     """Render CommonMark and tables. HTML is shown as text, and an image, which a page may not load, as a link."""
     parser = _parser()
     tokens = parser.parse(text)
-    _lower_headings(tokens)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + TOP_LEVEL - 1, LOWEST_LEVEL)}"
     html = parser.renderer.render(tokens, parser.options, {})  # the parser escapes everything
     return Markup(printable(html, keep=KEPT_IN_PAGES))  # now, because the text may name characters: `&#x202e;`
 
@@ -143,9 +144,3 @@ def markdown_as_html(text: str) -> Markup:
 @cache
 def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-
-
-def _lower_headings(tokens: Sequence[Token]) -> None:
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1:]) + TOP_LEVEL - 1, LOWEST_LEVEL)}"

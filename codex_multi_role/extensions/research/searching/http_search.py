@@ -14,6 +14,7 @@ import jmespath
 
 from codex_multi_role.extensions.research.searching.addresses import is_web_address
 from codex_multi_role.extensions.research.searching.document_text import page_text, shortened
+from codex_multi_role.host.spelling import with_texts
 from codex_multi_role.reading.sketches import sketch
 
 LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
@@ -78,11 +79,7 @@ def _secret(value: str) -> str:
 
 
 def _filled(value: Any, query: str, count: int) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, str):
-        return count if value == "{count}" else value.replace("{query}", query)
-    if isinstance(value, dict):
-        return {key: _filled(each, query, count) for key, each in value.items()}
-    return [_filled(each, query, count) for each in value] if isinstance(value, list) else value
+    return with_texts(value, lambda text: count if text == "{count}" else text.replace("{query}", query))
 
 
 def _fetched(request: urllib.request.Request, seconds: float) -> Any:  # noqa: ANN401 - JSON
