@@ -23,7 +23,7 @@ def fields_read(value: object, step_id: str) -> set[str]:
 
 def routes_on_result(step: StepSpec) -> bool:
     """Whether a ``when`` of the step's own ``next`` names a field of its result: its author has decided on it."""
-    return bool(fields_read([{"when": route.when} for route in step.next], step.id) - FIGURES - {""})
+    return bool(fields_read({"next": [{"when": route.when} for route in step.next]}, step.id) - FIGURES - {""})
 
 
 def reads_result(value: object, step_id: str) -> bool:
@@ -89,7 +89,7 @@ def is_used(flow: FlowSpec, index: int) -> bool:
     is_given = step.ask is not None and any(
         each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
     )
-    own = reads_result(templates_of(step)["next"], step.id)
+    own = reads_result({"next": templates_of(step)["next"]}, step.id)
     roles = {path[1] for path in paths_in(templates_of(flow)) if path[0] == "roles" and len(path) > 1}
     return is_given or own or _is_read(flow, index) or not roles.isdisjoint(step.asked)
 
@@ -117,7 +117,7 @@ def _takes_what_is_passed_on(step: StepSpec) -> bool:
 def paths_in(value: object) -> Iterator[tuple[str, ...]]:
     """What the templates and conditions anywhere in ``value`` read."""
     for text, keys in texts_in(value):
-        if keys[-1:] == ("when",):
+        if keys[-3::2] == ("next", "when"):
             yield from paths_of(f"{{{{ {text} }}}}")
         elif has_expressions(text):
             yield from paths_of(text)

@@ -196,7 +196,7 @@ def _without_effect(step: StepSpec) -> Iterator[tuple[tuple[str, ...], str, str]
 def _check_until(step_id: str, fan_out: ForEach, place: Place) -> None:
     if fan_out.until is None:
         return
-    if fields_read({"when": fan_out.until}, step_id) - {"visits"}:
+    if fields_read(f"{{{{ {fan_out.until} }}}}", step_id) - {"visits"}:
         raise place.error(
             f"steps.{step_id} has no results of this visit yet", "Read `results`, which are those of the items so far."
         )

@@ -168,6 +168,7 @@ def flow(name: str, *steps: Record, **more: object) -> FlowSpec:
         ([MEASURED_LINT, {"check": "command", "id": "other", "with": {"argv": ["true"]}}, {"ask": "fixer"}], {}),
         ([MEASURED_LINT, GIVEN, {"ask": "writer", "next": [{"when": "steps.lint.exit_code", "end": "red"}]}], {}),
         ([MEASURED_LINT], {"result": {"title": "Found", "text": "{{ steps.lint.stdout }}"}}),
+        ([MEASURED_LINT, {"ask": "fixer", "with": {"when": "after lunch", "found": "{{ steps.lint }}"}}], {}),
         ([MEASURED_LINT], {"internal": True}),
     ],
 )
