@@ -54,9 +54,10 @@ class ValueUse(Enum):
         return ValueType.of(self.value) if self.value in IN_WORDS else ANY
 
 
-def use_as(kind: str) -> ValueUse:
-    """The use of a value that must be of that JSON type."""
-    return ValueUse.EQUAL_BOOLEAN if kind == "boolean" else ValueUse(kind)
+def use_as(wanted: ValueType | None) -> ValueUse:
+    """The use of a value that must be of that type, if of any."""
+    uses = {"boolean": ValueUse.EQUAL_BOOLEAN, "null": ValueUse.ANY}
+    return ValueUse.PASSED if wanted is None else uses.get(wanted.kind) or ValueUse(wanted.kind)
 
 
 def path_text(path: Path) -> str:

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from codex_multi_role.catalog.flow_expressions import whole_expression
 from codex_multi_role.catalog.flow_spec import FlowSpec, never_reached, step_place
-from codex_multi_role.catalog.step_spec import RouteSpec, StepSpec
+from codex_multi_role.catalog.step_spec import TEMPLATES, RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import check_template
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.value_types import ValueType, type_of_schema
 
 TEMPLATE_NAMES = ("goal", "inputs", "cycle", "cycles", "roles", "steps", "vars")
 ITEM_NAMES = ("item", "index")
 NEEDED = "needed"
+
+
+def filled_in(
+    step: StepSpec, place: Place, inputs: Mapping[str, ValueType] = MappingProxyType({})
+) -> Iterator[tuple[object, Place, ValueType | None]]:
+    """What the step at ``place`` fills in, once or once per item: where it stands, and its type if only one fits.
+
+    ``inputs``: those of the flow that it calls.
+    """
+    for key in ("prompt", "review", "show"):
+        yield step.template(key), place / TEMPLATES[key], None
+    for name, value in step.with_.items():
+        yield value, place / "with" / name, inputs.get(name)
+    for name, schema in step.review.fields.items() if step.review is not None else ():
+        yield schema.get("default"), place / "review" / "fields" / name / "default", type_of_schema(schema)
 
 
 def check_steps(flow: FlowSpec) -> None:

@@ -57,6 +57,7 @@ TEMPLATES = {
     "prompt": ("prompt",),
     "review": ("review", "question"),
     "show": ("review", "show"),
+    "defaults": ("review", "fields"),
 }
 """What a step fills in once, or once per item: where it stands in the step."""
 
@@ -224,9 +225,16 @@ class Review(Definition):
     show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
     options: Items[Text] = optional((), "What a person chooses from; the choice is `steps.<id>.option`.")
     fields: Named[VariableName, dict[str, JsonValue]] = optional(
-        {}, "Values that a person gives: a JSON Schema for each; one with a `default` may be left out."
+        {},
+        "Values that a person gives: a JSON Schema for each. One with a `default` (a value, or templates that give it) "
+        "may be left out.",
     )
     after: Nested[AfterSeconds | None] = optional(None, "The answer after a time limit; by default it waits.")
+
+    @property
+    def defaults(self) -> Mapping[str, Mapping[str, JsonValue]]:
+        """The fields that have a default, each as a schema of nothing else."""
+        return {name: {"default": each["default"]} for name, each in self.fields.items() if "default" in each}
 
     @model_validator(mode="after")
     def _check_answers(self) -> Self:
@@ -237,7 +245,7 @@ class Review(Definition):
         if self.after is None:
             return self
         known = ("reject", *self.options, *(("approve",) if self.fields and not self.options else ()))
-        answer, missing = self.after.answer, [name for name, each in self.fields.items() if "default" not in each]
+        answer, missing = self.after.answer, [name for name in self.fields if name not in self.defaults]
         if answer not in known:
             raise WrongKey(f"answer: give one of {', '.join(known)}", "after", "answer")
         if answer != "reject" and missing:
@@ -313,7 +321,7 @@ class Step(Definition):
         """The step's template of that name: a key of `TEMPLATES`; None if it has none."""
         found: Any = self
         for key in TEMPLATES[name]:
-            found = getattr(found, "with_" if key == "with" else key, None)
+            found = getattr(found, {"with": "with_", "fields": "defaults"}.get(key, key), None)
         return found
 
     @property

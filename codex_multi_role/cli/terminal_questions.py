@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from string import ascii_lowercase
-from typing import Any
 
 import click
 
@@ -23,7 +21,7 @@ from codex_multi_role.presentation.deciding import situation_lines, situation_of
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.recorded import patch_of
 from codex_multi_role.run_folder import Answer, AskPerson, Question, RunFolder
-from codex_multi_role.run_folder.typed_answers import OPTION, is_list_of_texts, problem_of, prompts
+from codex_multi_role.run_folder.typed_answers import OPTION, from_edited, kind_of_field, problem_of, prompts, to_edit
 
 Paused = Callable[[], AbstractContextManager[None]]
 LOOK_SECONDS = 0.2
@@ -31,7 +29,10 @@ LONGEST_LINE = 4096
 DIFF = "d"
 LETTERS = [letter for letter in ascii_lowercase if letter != DIFF]
 DIFF_SHOWN = f"`{DIFF}` alone shows these changes as a diff."
-IN_EDITOR = "Enter opens your editor, with an item per line; or type the list as JSON:"
+IN_EDITOR = {
+    "lines": "Enter opens your editor, with an item per line; or type the list as JSON:",
+    "json": "Enter opens your editor; or type the value as JSON:",
+}
 APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
 HOW = "Approve? [y/n] A comment may follow, as in: n too slow. Ctrl-D leaves the question open."
 WORDS = "Your answer (one line; Enter for no answer):"
@@ -69,19 +70,13 @@ def lettered(options: list[str]) -> dict[str, str]:
     return dict(zip(LETTERS, options, strict=False)) if is_clear else {}
 
 
-def _edited(schema: Mapping[str, Any]) -> str | None:
-    """The list that a person leaves in the editor, which begins with the default; as JSON, empty if it is as before.
-
-    None without an editor: nobody has seen the default.
-    """
-    before = [str(each) for each in schema.get("default", ())]
+def _edited(text: str) -> str | None:
+    """What a person leaves of the text in the editor; None without one: nobody has seen the default."""
     try:
-        after = click.edit("\n".join(before), require_save=False)
+        return click.edit(text, require_save=False) or ""
     except click.ClickException as error:
-        say(f"{error.message}. Set EDITOR, or type the list as JSON.")
+        say(f"{error.message}. Set EDITOR, or type the value as JSON.")
         return None
-    items = [line.strip() for line in (after or "").splitlines() if line.strip()]
-    return "" if items == before else json.dumps(items)
 
 
 class TerminalAsker:
@@ -150,17 +145,19 @@ class TerminalAsker:
     def _value(self, question: Question, name: str, prompt: str, is_over: Callable[[], bool]) -> str | Answer | None:
         """What is given for an option or a field, empty for the default; or a rejection, or None as `_line` has it."""
         letters, schema = lettered(question.options) if name == OPTION else {}, question.fields.get(name, {})
-        told = [*(f"  {letter}) {option}" for letter, option in letters.items()), f"{prompt}:"]
-        told += [IN_EDITOR] if is_list_of_texts(schema) else []
+        how, left = IN_EDITOR.get(kind_of_field(schema)), to_edit(schema)
+        default = from_edited(left, schema)
+        told = [*(f"  {letter}) {option}" for letter, option in letters.items()), f"{prompt}:", *filter(None, [how])]
         say("\n".join(told))
         while (line := self._line(is_over)) is not None:
             word, _, reason = line.strip().partition(" ")
             if word.lower() == "reject":
                 return self._rejection(reason.strip(), is_over)
-            value: str | None = letters.get(line.strip().lower(), line.strip())
-            if is_list_of_texts(schema) and not value:
-                value = _edited(schema)
-            if value is not None:
+            value = letters.get(line.strip().lower(), line.strip())
+            if how and not value and (edited := _edited(left)) is not None:
+                left, value = edited, from_edited(edited, schema)
+            if value or not how:
+                value = "" if how and value == default else value
                 if not (problem := problem_of(question, name, value)):
                     return value
                 say(problem)

@@ -170,17 +170,15 @@ class _Way:
 
     def _unit(self, step: StepSpec, context: Json) -> Problem:
         place = self._place(step)
-        texts = ((key, step.template(key)) for key in ("prompt", "review", "show"))
-        filled: list[Tries[Any]] = [
-            tries(partial(render if key == "show" else render_text, text, context, place / TEMPLATES[key]))
-            for key, text in texts
-            if text is not None
-        ]
+        filled: dict[str, Tries[Any]] = {
+            key: tries(partial(render_text if key in ("prompt", "review") else render, text, context, place / path))
+            for key, path in TEMPLATES.items()
+            if (text := step.template(key)) is not None
+        }
         chosen = tries(partial(step_of_item, step, context, place))
-        given = tries(partial(render, step.with_, context, place / "with"))
-        failures = ((step, each.failure) for each in (*filled, chosen, given) if each.failure is not None)
-        called = self._called(step, given.only) if step.call is not None and given.only is not None else None
-        return next(failures, called)
+        failures = ((step, each.failure) for each in (*filled.values(), chosen) if each.failure is not None)
+        given = filled["with"].only if step.call is not None else None
+        return next(failures, self._called(step, given) if given is not None else None)
 
     def _called(self, step: StepSpec, given: Json) -> Problem:
         """What fails in the flow that the step calls because of its inputs."""

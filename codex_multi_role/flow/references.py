@@ -10,12 +10,8 @@ from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
-from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES, check_steps
-from codex_multi_role.catalog.step_spec import (
-    EVERY_ROLE,
-    TEMPLATES,
-    StepSpec,
-)
+from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES, check_steps, filled_in
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import depth_of
 from codex_multi_role.flow.template_types import check_expression, check_template, kinds_of_value
@@ -32,8 +28,6 @@ from codex_multi_role.reading.value_types import (
     fields_named,
 )
 
-# Rendered once per step, or once per item of its fan-out, with the names of the item.
-_WANTED = {"items": LIST, "needs": LIST, "concurrency": NUMBER}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
 """What the checks at the end of a run see besides."""
@@ -141,27 +135,26 @@ def unsent_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> dic
 
 def _check_field(schema: object, place: Place) -> None:
     checked = check_schema(schema, place)
-    if "default" in checked and (problems := schema_problems(checked["default"], checked)):
+    is_constant = "default" in checked and not has_expressions(checked["default"])
+    if is_constant and (problems := schema_problems(checked["default"], checked)):
         raise (place / "default").error(f"does not fit its field: {problems[0].removeprefix('$: ')}")
 
 
 def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Problems) -> None:
     """A ``when`` is evaluated after the whole step: it knows the results, but no single item."""
     per_item = item_types(step, types)
-    checked = [
-        (step.set, place / "set", types),
-        (step.ask, place / "ask", per_item),
-        (step.title, place / "title", per_item),
+    checked: list[tuple[object, Place, Fields, ValueType]] = [
+        (step.set, place / "set", types, ANY),
+        (step.ask, place / "ask", per_item, ANY),
+        (step.title, place / "title", per_item, ANY),
     ]
-    checked += [(step.template(name), place / path, per_item) for name, path in TEMPLATES.items()]
+    checked += [(value, at, per_item, wanted or ANY) for value, at, wanted in filled_in(step, place)]
     if (fan_out := step.for_each) is not None:
-        of_needs = {name: known for name, known in per_item.items() if name != NEEDED}
-        known_by = {"items": types, "concurrency": types, "needs": of_needs}
-        checked += [(getattr(fan_out, key), place / "for_each" / key, known) for key, known in known_by.items()]
-    for value, where, known in checked:
-        with problems.collected():
-            wanted = _WANTED.get(str(where.path[-1]), ANY) if "for_each" in where.path else ANY
-            check_template(value, where, known, wanted if isinstance(value, str) else ANY)
+        around, of_needs = place / "for_each", {name: known for name, known in per_item.items() if name != NEEDED}
+        checked += [(fan_out.items, around / "items", types, LIST), (fan_out.needs, around / "needs", of_needs, LIST)]
+        checked += [(fan_out.concurrency, around / "concurrency", types, NUMBER)]
+    for value, where, known, wanted in checked:
+        problems.collect(check_template, value, where, known, wanted if isinstance(value, str) else ANY)
     if fan_out is not None and fan_out.until is not None:
         of_until = {**types, "results": LIST}
         problems.collect(check_expression, fan_out.until, place / "for_each" / "until", of_until)

@@ -28,14 +28,9 @@ from codex_multi_role.catalog.explorations import (
     use_as,
 )
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
-from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.flow_steps import NEEDED, filled_in
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
-from codex_multi_role.catalog.step_spec import (
-    EVERY_ROLE,
-    TEMPLATES,
-    ForEach,
-    StepSpec,
-)
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, ForEach, StepSpec
 from codex_multi_role.catalog.templates import filled, render, templates_in, value_of_text
 from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
 from codex_multi_role.errors import DefinitionError
@@ -232,7 +227,7 @@ class FlowReader:
         )
         fan_out, around = step.for_each or NO_FAN_OUT, place / "for_each"
         called = self._flows.get(step.call or "")
-        uses = {name: use_as(spec.plain_type.kind) for name, spec in called.inputs.items()} if called else {}
+        inputs = {name: spec.plain_type for name, spec in called.inputs.items()} if called else {}
         before = [
             *once.of(fan_out.items, around / "items", ValueUse.ITEMS, decides=True, most=fan_out.max_items),
             *once.of(fan_out.concurrency, around / "concurrency", ValueUse.NUMBER, decides=True),
@@ -240,13 +235,8 @@ class FlowReader:
             *(per_item.of(step.ask, place / "ask", decides=True, choices=step.roles) if step.roles else ()),
             *(
                 each
-                for key in ("prompt", "review", "show")
-                for each in per_item.of(step.template(key), place / TEMPLATES[key])
-            ),
-            *(
-                each
-                for name, value in step.with_.items()
-                for each in per_item.of(value, place / "with" / name, uses.get(name, ValueUse.PASSED))
+                for value, at, wanted in filled_in(step, place, inputs)
+                for each in per_item.of(value, at, use_as(wanted))
             ),
         ]
         routes = [(route, place / "next" / number) for number, route in enumerate(step.next)]

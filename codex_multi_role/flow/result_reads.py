@@ -8,7 +8,7 @@ from typing import Any
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flow_expressions import has_expressions, paths_of
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, Step, StepSpec
 from codex_multi_role.host.spelling import texts_in
 from codex_multi_role.reading.places import Problems
 
@@ -33,7 +33,9 @@ def reads_result(value: object, step_id: str) -> bool:
 
 def templates_of(part: Definition) -> Mapping[str, object]:
     """The values of a flow, or of a part of it, that can have templates in them; descriptions and schemas cannot."""
-    return part.model_dump(exclude=_PLAIN | {key: {"__all__": _PLAIN} for key in ("steps", "finally_")})
+    steps = getattr(part, "steps", [part])
+    plain = part.model_dump(exclude=_PLAIN | {key: {"__all__": _PLAIN} for key in ("steps", "finally_")})
+    return {**plain, "defaults": [each.template("defaults") for each in steps if isinstance(each, Step)]}
 
 
 _PLAIN: dict[str, Any] = dict.fromkeys(("description", "goal", "inputs", "states", "reply"), True) | {

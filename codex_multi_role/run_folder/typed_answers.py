@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from textwrap import shorten
+from typing import Any, Literal
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option import as_typed
@@ -169,12 +170,16 @@ def at_time_limit(question: Question) -> Answer:
 
 
 def from_text(text: str, schema: Mapping[str, Any]) -> object:
-    """The text itself if the schema allows it, otherwise the JSON value that it is; wrong ones stay texts."""
+    """The text itself if the schema allows it, otherwise the JSON value that it is; wrong ones stay texts.
+
+    A list or an object instead of a default that is one is a value.
+    """
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    takes_text = not schema_problems(text, schema)
+    is_as_default = isinstance(value, list | dict) and isinstance(schema.get("default"), list | dict)
+    takes_text = not is_as_default and not schema_problems(text, schema)
     meant_as_text = "string" in _types_of(schema) and schema_problems(value, schema)  # such as 12 for a pattern
     return text if takes_text or meant_as_text else value
 
@@ -182,7 +187,7 @@ def from_text(text: str, schema: Mapping[str, Any]) -> object:
 def describe(name: str, schema: Mapping[str, Any]) -> str:
     """``version (string, 1.0 if left out): What to call it.``"""
     kind = " or ".join(map(as_typed, schema["enum"])) if "enum" in schema else in_words(schema)
-    default = f", {as_typed(schema['default'])} if left out" if "default" in schema else ""
+    default = f", {shorten(as_typed(schema['default']), 500)} if left out" if "default" in schema else ""
     about = f": {schema['description']}" if schema.get("description") else ""
     return f"{name} ({kind}{default}){about}"
 
@@ -211,9 +216,33 @@ def prompts(question: Question) -> list[tuple[str, str]]:
     return [*option, *((name, describe(name, schema)) for name, schema in question.fields.items())]
 
 
-def is_list_of_texts(schema: Mapping[str, Any]) -> bool:
-    """Whether a person can give the value as lines."""
-    return schema.get("type") == "array" and (schema.get("items") or {}).get("type") == "string"
+def kind_of_field(schema: Mapping[str, Any]) -> Literal["choice", "lines", "json", "text"]:
+    """How a person gives the value; as ``lines`` if these show all of a list."""
+    default, kind = schema.get("default", ()), schema.get("type")
+    if "enum" in schema or kind == "boolean":
+        return "choice"
+    is_list = (
+        kind == "array" and isinstance(default, list | tuple) and (schema.get("items") or {}).get("type") == "string"
+    )
+    if is_list and all(isinstance(each, str) and each.isprintable() and each == each.strip() != "" for each in default):
+        return "lines"
+    return "json" if kind in ("array", "object") or isinstance(default, list | dict) else "text"
+
+
+def to_edit(schema: Mapping[str, Any]) -> str:
+    """The default as a person edits it; JSON with characters that nobody sees has escapes."""
+    default = schema.get("default", "")
+    if kind_of_field(schema) == "lines":
+        return "\n".join(default)
+    is_plain = as_typed(default).isprintable()
+    return default if isinstance(default, str) else json.dumps(default, ensure_ascii=not is_plain, indent=2)
+
+
+def from_edited(text: str, schema: Mapping[str, Any]) -> str:
+    """What a person leaves of it, as `complete` reads it."""
+    if kind_of_field(schema) == "lines":
+        return json.dumps([line.strip() for line in text.splitlines() if line.strip()])
+    return text.strip() or "[]" if kind_of_field(schema) == "json" else text
 
 
 def problem_of(question: Question, name: str, text: str) -> str:

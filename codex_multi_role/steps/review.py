@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 from codex_multi_role.catalog.step_spec import Review
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
+from codex_multi_role.host.spelling import with_texts
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, Warning, now
 from codex_multi_role.run_folder.past import decision_before, state_at
-from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, accept, at_time_limit, complete
+from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, REJECT, accept, at_time_limit, complete
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
 from codex_multi_role.workspace.trees import line_of, text_of
 
 BY_OPTION = "--yes"
+MAX_DEFAULT_CHARACTERS = 100_000
+"""Of a field's default in JSON: what a form can send, and a person edits."""
 
 
 def review_step(run: RunResources, unit: Unit) -> StepOutcome:
@@ -25,15 +30,16 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
     Raises `ReviewWaiting` if nobody is present. That is never tolerated, because the answer is still to come.
     """
     review = unit.step.review or Review(question="")
+    fields, after = _fields(run, unit, review), review.after.answer if review.after is not None else None
     question = Question(
         key=unit.key,
         question=_storable(unit.text("review")),
         show=_storable(as_text(unit.fill("show") or "")),
         asked_at=now(),
         time_limit_seconds=review.after.seconds if review.after is not None else None,
-        default=review.after.answer if review.after is not None else None,
+        default=after if all("default" in each for each in fields.values()) else after and REJECT,
         options=[*review.options],
-        fields=dict(review.fields),
+        fields=fields,
     )
     with unit.record("review") as work:
         if work.is_due:
@@ -60,6 +66,18 @@ def decide(run: RunResources, question: Question) -> Json:
     said = (answer.approved, answer.comment, answer.by, answer.option, dict(answer.values), answer.comments)
     publish(ReviewAnswered(question.key, *said))
     return answer.as_output()
+
+
+def _fields(run: RunResources, unit: Unit, review: Review) -> dict[str, Json]:
+    """The fields with their defaults filled in; without one that is too long or does not fit, but with a warning."""
+    given = run.services.folder.redact.within(with_texts(unit.fill("defaults"), _storable))
+    fields: dict[str, Json] = {name: {**schema, **given.get(name, {})} for name, schema in review.fields.items()}
+    for name in given:
+        is_long = len(json.dumps(given[name])) > MAX_DEFAULT_CHARACTERS
+        if wrong := ["$: too long"] if is_long else schema_problems(given[name]["default"], review.fields[name]):
+            run.services.events.publish(Warning(f"{unit.key}: default left out: {name}{wrong[0].removeprefix('$')}"))
+            del fields[name]["default"]
+    return fields
 
 
 def _rejected(answer: Json) -> str:

@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codex_multi_role.cli.foreground import Lines
 from codex_multi_role.cli.terminal_questions import HOW, IN_EDITOR, OVER, WHY, WORDS, TerminalAsker
-from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder import Answer, Question, RunFolder
 from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import asked, outcome, reviewed
@@ -26,6 +27,10 @@ PROMPT = "Ctrl-D leaves the question open."
 
 def a_folder() -> RunFolder:
     return RunFolder(Path())
+
+
+def asking(**more: Any) -> Question:
+    return Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None, **more)
 
 
 @dataclass
@@ -41,10 +46,13 @@ class Person:
 
     def answers(self, *lines: str, words: bool = False) -> tuple[bool, str] | None:
         """Ask on the terminal; the verdict and its comment."""
-        self.lines = [*lines]
-        question = Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None, words)
-        answer = TerminalAsker(Lines(lambda _: None).paused, self.descriptor, a_folder)(question, self.has_left)
+        answer = self.answer_to(asking(words=words), *lines)
         return None if answer is None else (answer.approved, answer.comment)
+
+    def answer_to(self, question: Question, *lines: str) -> Answer | None:
+        self.lines = [*lines]
+        answer = TerminalAsker(Lines(lambda _: None).paused, self.descriptor, a_folder)(question, self.has_left)
+        return answer and complete(question, answer)
 
     def has_left(self) -> bool:
         if not self.lines:
@@ -89,23 +97,32 @@ def test_end_of_input_does_not_answer(person: Person, capsys: pytest.CaptureFixt
 def test_options_and_fields_are_asked_for_until_they_are_right(
     person: Person, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole: dict[str, object] = {"type": "integer"}
-    fields = {"copies": whole, "draft": {"type": "boolean", "default": False}}
-    asked_at = "2026-01-31T10:15:00+00:00"
-    question = Question("ok.1", "Ship it?", "", asked_at, None, None, options=["a", "b"], fields=fields)
-    person.lines = ["c\n", "b\n", "many\n", "3\n", "\n"]
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
+    fields = {"copies": {"type": "integer"}, "draft": {"type": "boolean", "default": False}}
+    question = asking(options=["a", "b"], fields=fields)
+    answer = person.answer_to(question, "c\n", "b\n", "many\n", "3\n", "\n")
     assert answer is not None
-    answer = complete(question, answer)
     assert (answer.option, answer.values) == ("b", {"copies": 3, "draft": False})
     told = capsys.readouterr().err
     assert '"c" is not an option of ok.1' in told
     assert "ok.1: copies: 'many' is not of type 'integer'" in told
     assert told.count("option (a or b):") == 2
-    person.lines = ["reject too early\n"]
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
+    answer = person.answer_to(question, "reject too early\n")
     assert answer is not None
     assert (answer.approved, answer.comment) == (False, "too early")
+
+
+@pytest.mark.real
+def test_list_of_objects_is_edited_as_json_and_what_was_wrong_is_edited_again(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = """#!/bin/sh\ncase $(cat "$1") in *12*) sed -i 's/12/2/' "$1";; *) sed -i 's/1/12/' "$1"; esac\n"""
+    monkeypatch.setenv("VISUAL", str(write_program(tmp_path / "editor", script)))
+    item = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 9}}}
+    tasks = {"tasks": {"type": "array", "items": item, "default": [{"id": "\u202ea", "size": 1}]}}
+    answer = person.answer_to(asking(fields=tasks), "\n", "\n")
+    assert answer is not None
+    assert answer.values == {"tasks": [{"id": "\u202ea", "size": 2}]}
+    assert "ok.1: tasks[0].size: 12 is greater than the maximum of 9" in capsys.readouterr().err
 
 
 @pytest.mark.real
@@ -114,11 +131,9 @@ def test_default_of_a_list_is_not_taken_without_an_editor(
 ) -> None:
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
     tasks = {"tasks": {"type": "array", "items": {"type": "string"}, "default": ["sort"]}}
-    question = Question("ok.1", "Which?", "", "2026-01-31T10:15:00+00:00", None, None, fields=tasks)
-    person.lines = ["\n", '["count"]\n']
-    answer = TerminalAsker(Lines(lambda _: None).paused, person.descriptor, a_folder)(question, person.has_left)
+    answer = person.answer_to(asking(fields=tasks), "\n", '["count"]\n')
     assert answer is not None
-    assert complete(question, answer).values == {"tasks": ["count"]}
+    assert answer.values == {"tasks": ["count"]}
     assert "Set EDITOR" in capsys.readouterr().err
 
 
@@ -152,8 +167,9 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
 @pytest.mark.real
 def test_person_sees_what_changed_chooses_by_letter_and_edits_a_list(tmp_path: Path) -> None:
     written = say("Made it.", verdict="good", files=[{"path": "new.py", "content": 'made = "\\x1b[31m"\n'}])
+    written["json"]["tasks"] = ["sort"]
     team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [written]})
-    tasks = {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": ["sort"]}
+    tasks = {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": "{{ steps.one.tasks }}"}
     review = {"id": "ok", "review": {"question": "Go on?", "options": ["now", "later"], "fields": {"tasks": tasks}}}
     with_flow(team, {"steps": [{"ask": "one"}, review]})
     editor = write_program(tmp_path / "editor", '#!/bin/sh\necho "  count  " >> "$1"\n')
@@ -165,10 +181,10 @@ def test_person_sees_what_changed_chooses_by_letter_and_edits_a_list(tmp_path: P
         terminal.type("d\n")
         terminal.wait_for("+made")
         terminal.type("b\n")
-        terminal.wait_for(IN_EDITOR)
+        terminal.wait_for(IN_EDITOR["lines"])
         terminal.type("[]\n")
         terminal.wait_for("ok.1: tasks")
-        terminal.wait_for(IN_EDITOR)
+        terminal.wait_for(IN_EDITOR["lines"])
         terminal.type("\n")
         assert terminal.end() == 0
     given = asked(team)["answer"]

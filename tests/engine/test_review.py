@@ -18,7 +18,7 @@ from codex_multi_role.lifecycle.stopping import request_stop
 from codex_multi_role.run_folder import Answer, Question, RunFolder
 from tests.support.console import console
 from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -129,12 +129,17 @@ def test_first_of_two_answers_holds(tmp_path: Path) -> None:
     assert [event["comment"] for event in team.of_type("review_answered")] == ["first"]
 
 
-def test_what_no_file_can_hold_does_not_make_it_another_question(tmp_path: Path) -> None:
-    team = reviewed(tmp_path)
-    team.write_plays(one=[{"text": '{"summary": "it \\ud800"}'}])
-    assert team.run(flow="own").exit_code == 4
+def test_what_no_file_can_hold_or_should_does_not_make_it_another_question(tmp_path: Path) -> None:
+    tasks = {"type": "array", "items": {"type": "string"}, "default": "{{ roles.one.tasks }}"}
+    team = reviewed(tmp_path, fields={"tasks": tasks})
+    team.write_plays(one=[{"text": f'{{"summary": "it \\ud800", "tasks": ["\\ud800 \\u001b", "AKIA{"0" * 16}"]}}'}])
+    for report in (team.run(flow="own"), team.resume()):
+        assert (report.exit_code, warnings(team.events)) == (4, [])
+        assert asked(team)["fields"]["tasks"]["default"] == ["\ufffd \x1b", "[redacted]"]
+    assert "\x1b" not in console("show", folder=tmp_path).stdout
     answer(team, True)
     assert team.resume().outcome == "approved"
+    assert asked(team)["answer"]["values"] == {"tasks": ["\ufffd \x1b", "[redacted]"]}
 
 
 FAN: Record = {

@@ -8,7 +8,8 @@ import pytest
 
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.ask import Ask
-from tests.support.scripted import FAILS, Play, Script, Walked
+from tests.support.scripted import FAILS, Play, Said, Script, Walked
+from tests.support.teams import read
 
 
 def walk(folder: Path, steps: list[Json], *plays: Play, **more: Json) -> Walked:
@@ -67,6 +68,35 @@ def test_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
     steps = [{"id": "it", "ask": "one", "retry": {"attempts": 3, "backoff_seconds": 0}}]
     walked = walk(tmp_path, steps, FAILS, FAILS, {"summary": "third"})
     assert (outcome(walked), [each.tolerate for each in walked.asks]) == (("success", 0), [True, True, False])
+
+
+# Reviews.
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said", "given", "warning"),
+    [
+        (["sort", "\ud800 count"], Said(), ["sort", "? count"], ""),
+        (["sort", "count"], Said(values={"tasks": ["count"]}), ["count"], ""),
+        ([1], Said(False), [], "ok.1: default left out: tasks[0]: 1 is not of type 'string'"),
+        (["x" * 100_001], Said(False), [], "ok.1: default left out: tasks: too long"),
+    ],
+)
+def test_default_of_a_field_is_what_a_role_answered_until_a_person_edits_it(
+    tmp_path: Path, tasks: object, said: Said, given: list[str], warning: str
+) -> None:
+    field = {"type": "array", "items": {"type": "string"}, "default": "{{ steps.plan.tasks }}"}
+    after = {"seconds": 3600, "answer": "approve"}
+    steps: list[Json] = [
+        {"id": "plan", "ask": "one"},
+        {"id": "ok", "review": {"question": "Good?", "fields": {"tasks": field}, "after": after}},
+        {"id": "work", "ask": "one", "for_each": {"items": "{{ steps.ok.tasks }}", "max_items": 5}},
+    ]
+    walked = Script(tmp_path, {"one": [{"tasks": tasks}]}, answers=[said]).walk({"steps": steps})
+    assert [each.payload for each in walked.asks[1:]] == [{"item": each} for each in given]
+    assert "".join(walked.warnings) == warning
+    [question] = tmp_path.rglob("ok.1.json")
+    assert read(question)["default"] == ("reject" if warning else "approve")
 
 
 # Called flows.

@@ -56,6 +56,14 @@ def test_role_that_may_end_the_run_leaves_out_what_follows() -> None:
     assert _said(contracts.of("x", "work", "developer")) == ["b!?"]
 
 
+def test_default_of_a_field_is_read_as_what_its_schema_says() -> None:
+    fields = (
+        "a: {type: array, default: '{{ steps.plan.a }}'}, b: {default: [1, '{{ steps.plan.b }}']}, c: {type: string}"
+    )
+    review = f"{{id: ok, review: {{question: Good, fields: {{{fields}, d: {{type: 'null', default: null}}}}}}}}"
+    assert _said(_contract(f"{PLAN}, {review}")) == ["a! array", "b!?"]
+
+
 def test_every_role_of_a_team_says_what_is_read_of_it() -> None:
     every = '{id: team, ask: "*", next: [{when: "roles.reader.done", end: good}]}'
     assert _said(_contract(every, "team", "reader")) == ["done!?~"]

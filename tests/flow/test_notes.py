@@ -151,6 +151,10 @@ def test_condition_decides_if_it_names_a_field_of_the_result(when: str, decides:
 GIVEN: Record = {"ask": "fixer", "with": {"a": 1}}
 
 
+def review(**field: object) -> Record:
+    return {"id": "ok", "review": {"question": "Good?", "fields": {"it": field}}}
+
+
 def check(*steps: Record, **more: object) -> None:
     check_measured({"own": flow("own", *steps, **more)})
 
@@ -169,6 +173,7 @@ def flow(name: str, *steps: Record, **more: object) -> FlowSpec:
         ([MEASURED_LINT, GIVEN, {"ask": "writer", "next": [{"when": "steps.lint.exit_code", "end": "red"}]}], {}),
         ([MEASURED_LINT], {"result": {"title": "Found", "text": "{{ steps.lint.stdout }}"}}),
         ([MEASURED_LINT, {"ask": "fixer", "with": {"when": "after lunch", "found": "{{ steps.lint }}"}}], {}),
+        ([MEASURED_LINT, review(default=["{{ steps.lint.stdout }}"])], {}),
         ([MEASURED_LINT], {"internal": True}),
     ],
 )
@@ -187,6 +192,7 @@ def test_measured_result_is_read(steps: list[Record], more: Record) -> None:
         ([MEASURED_LINT, {**GIVEN, "prompt": "Fix what {{ steps.lint.visits }} visits found"}], {}),
         ([{"ask": "fixer", "prompt": "{{ steps.lint.stdout | default('') }}"}, MEASURED_LINT], {}),
         ([MEASURED_LINT, GIVEN], {}),
+        ([MEASURED_LINT, review(description="as in {{ steps.lint.stdout }", default={"when": "after lunch"})], {}),
         ([MEASURED_LINT, GIVEN, {"ask": "writer"}], {}),
         ([MEASURED_LINT], {"internal": True, "outputs": []}),
     ],

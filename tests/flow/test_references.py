@@ -14,6 +14,7 @@ from codex_multi_role.flow.references import unused_roles
 from tests.support.catalogs import Mistake, Write, load_flows, problem_of
 from tests.support.wrong_values import rows_of
 
+FORM = "{id: r, review: {question: 'Ok?', fields: {"
 STALE = [
     ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: unknown template name "gaol"; did you mean "goal"?'),
     ("{ask: planner, prompt: '{{ goal'}", "prompt: the expression ends too early"),
@@ -23,6 +24,15 @@ STALE = [
     ),
     ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: unknown input "fiel"; did you mean "file"?'),
     ("{id: r, review: {question: 'Ok?', show: '{{ steps.q }}'}}", 'review.show: unknown step "q"'),
+    (f"{FORM}a: {{default: ['{{{{ vars.ruonds }}}}']}}}}}}}}", 'review.fields.a.default[0]: unknown var "ruonds"'),
+    (
+        f"{FORM}a: {{type: array, default: '{{{{ goal }}}}'}}}}}}}}",
+        "review.fields.a.default: must be a list, but {{ goal",
+    ),
+    (
+        f"{FORM}a: {{type: integer, default: 'v{{{{ cycle }}}}'}}}}}}}}",
+        "review.fields.a.default: must be a number, but v",
+    ),
     ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: unknown var "ruonds"; did you mean "rounds"?'),
     (
         "{check: c, for_each: {items: '{{ inputs.fiels }}', max_items: 3}}",

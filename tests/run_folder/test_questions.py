@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.run_folder.typed_answers import (
@@ -17,9 +18,12 @@ from codex_multi_role.run_folder.typed_answers import (
     accept,
     at_time_limit,
     complete,
+    from_edited,
     how_to_answer,
+    kind_of_field,
     problem_of,
     prompts,
+    to_edit,
 )
 
 LONG_AGO = "2001-01-01T00:00:00.000+00:00"
@@ -177,6 +181,26 @@ def test_wrong_values_are_refused_by_name(values: dict[str, object], problem: st
     assert raised.value.hint == how_to_answer(release())
 
 
+LIST = {"type": "array", "items": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "text"),
+    [
+        ({**LIST, "default": ["sort", "count them"]}, "lines", "sort\ncount them"),
+        ({**LIST, "default": ["two\nlines"]}, "json", '[\n  "two\\nlines"\n]'),
+        ({**LIST, "default": ["\u202eé"]}, "json", '[\n  "\\u202e\\u00e9"\n]'),
+        (LIST, "lines", ""),
+        ({"default": [" é"]}, "json", '[\n  " é"\n]'),
+        ({"type": "string", "default": "two\nlines"}, "text", "two\nlines"),
+    ],
+)
+def test_default_that_nobody_edits_stays_as_it_is(schema: Json, kind: str, text: str) -> None:
+    assert (kind_of_field(schema), to_edit(schema)) == (kind, text)
+    left = complete(release(options=[], fields={"it": schema}), Answer(True, values={"it": from_edited(text, schema)}))
+    assert left.values == {"it": schema.get("default", [])}
+
+
 def test_rejection_needs_no_values_and_keeps_comments_on_lines() -> None:
     on_line = {"path": "a.py", "line": 3, "text": "why?"}
     found = complete(release(), Answer(False, "no", "somebody", now(), values={"version": "x", "comments": [on_line]}))
@@ -209,6 +233,7 @@ def test_each_line_of_a_terminal_is_checked_alone() -> None:
     assert names == ["option", "version", "copies", "draft", "channel"]
     assert dict(prompts(release()))["version"] == r"version (string, matches ^\d+\.\d+$): What to call it"
     assert dict(prompts(release()))["draft"] == "draft (boolean, false if left out)"
+    assert len(dict(prompts(release(fields={"it": {**LIST, "default": ["a word"] * 1000}})))["it"]) < 550
     assert problem_of(release(), "copies", "0") == "ok.1: copies: 0 is less than the minimum of 1"
     assert problem_of(release(), "option", "").startswith("ok.1 needs an option")
     assert problem_of(release(), "draft", "") == ""

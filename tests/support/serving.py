@@ -146,7 +146,11 @@ FLOWS: dict[str, Record] = {
                     "question": "Release it?",
                     "options": ["ship", "hold"],
                     "fields": {
-                        "tasks": {"type": "array", "items": {"type": "string"}, "default": ["docs"]},
+                        "tasks": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "default": "{{ roles.writer.tasks }}",
+                        },
                         "version": {"type": "string", "pattern": "^v[0-9]+$"},
                     },
                 },
@@ -176,7 +180,7 @@ def project(folder: Path) -> TeamFolder:
         {"maker": {}, "asker": {"tools": ["ask_user"]}, "writer": WRITER, "sleeper": {"limits": limits}},
         {
             "maker": [say("it")],
-            "writer": [say(files=[PAGE])],
+            "writer": [say(files=[PAGE], tasks=["<i>docs", "later"])],
             "asker": [calls("ask_user", question)],
             "sleeper": [NEVER] * 4,
         },

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,16 @@ from codex_multi_role.extensions.pages.serve.diff_view import DiffFile, DiffLine
 from codex_multi_role.extensions.pages.serve.forms import Form
 from codex_multi_role.presentation.deciding import Situation, situation_of
 from codex_multi_role.run_folder import Question, RunFolder
-from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE, COMMENTS, in_words, is_list_of_texts, problem_of
+from codex_multi_role.run_folder.typed_answers import (
+    AFTER,
+    BEFORE,
+    COMMENTS,
+    from_edited,
+    in_words,
+    kind_of_field,
+    problem_of,
+    to_edit,
+)
 
 OF_VALUES, OF_LINES, ADD, CHOSEN = "value.", "on.", "add", "chosen"
 """Form fields: beginnings of the names for values and for comments on lines; the button for another comment, and its
@@ -94,12 +102,14 @@ def decision_of(folder: RunFolder, question: Question, pending: list[Question], 
 
 
 def values_of(question: Question, sent: Form) -> dict[str, Any]:
-    """The option, the fields and the comments on lines that a form has; what is empty is left out."""
-    given = {name: text for name, text in sent.items() if name.startswith(OF_VALUES) and text}
-    values: dict[str, Any] = {name.removeprefix(OF_VALUES): text for name, text in given.items()}
-    for name, schema in question.fields.items():
-        if name in values and _kind(schema) == "lines":
-            values[name] = _items(values[name])
+    """The option, the fields and the comments on lines that a form has; what is empty, and was, is left out."""
+    given = {name.removeprefix(OF_VALUES): text for name, text in sent.items() if name.startswith(OF_VALUES)}
+    fields = {name: question.fields.get(name, {}) for name in given}
+    values: dict[str, Any] = {
+        name: from_edited(text.replace("\r\n", "\n"), fields[name])
+        for name, text in given.items()
+        if text or "default" in fields[name]
+    }
     comments = [each for _, each in _comments(sent) if each["text"]]
     return {**values, **({COMMENTS: comments} if comments else {})}
 
@@ -127,10 +137,10 @@ def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _field(question: Question, name: str, sent: Form) -> AnswerField:
     schema = question.fields[name]
-    kind = _kind(schema)
+    kind = kind_of_field(schema)
     was_sent = f"{OF_VALUES}{name}" in sent and ADD not in sent
-    value = sent.get(f"{OF_VALUES}{name}", _typed(schema["default"], kind) if "default" in schema else "")
-    text = json.dumps(_items(value)) if kind == "lines" else value
+    value = sent.get(f"{OF_VALUES}{name}", to_edit(schema))
+    text = from_edited(value, schema)
     about = " · ".join(filter(None, (str(schema.get("description") or ""), in_words(schema))))
     problem = problem_of(question, name, text).partition(f"{name}")[2].lstrip(": ") if was_sent else ""
     return AnswerField(
@@ -138,27 +148,7 @@ def _field(question: Question, name: str, sent: Form) -> AnswerField:
         kind=kind,
         value=value,
         about=f"{about}, one per line" if kind == "lines" else about,
-        choices=[_typed(each, "json") for each in schema.get("enum", [True, False])] if kind == "choice" else [],
+        choices=[to_edit({"default": each}) for each in schema.get("enum", [True, False])] if kind == "choice" else [],
         required="default" not in schema,
         problem=problem,
     )
-
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    if "enum" in schema or schema.get("type") == "boolean":
-        return "choice"
-    if is_list_of_texts(schema):
-        return "lines"
-    return "json" if schema.get("type") in ("array", "object") else "text"
-
-
-def _items(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _typed(value: object, kind: str) -> str:
-    if isinstance(value, str):
-        return value
-    if kind == "lines" and isinstance(value, list):
-        return "\n".join(map(str, value))
-    return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, list | dict) else None)

@@ -134,7 +134,8 @@ def test_decision_with_line_comment_and_edit_then_fork_and_compare(
         page.get_by_role("button", name="Comment on line 2").click()
         page.get_by_label("a.html, line 2").fill("why two?")
         page.get_by_label("version").fill("12")
-        page.get_by_label("tasks").fill("docs\ntests")
+        assert page.get_by_label("tasks").input_value() == "<i>docs\nlater"
+        page.get_by_label("tasks").fill("<i>docs\ntests")
         page.get_by_role("button", name="ship").click()
         page.get_by_text("'12' does not match").first.wait_for()
         assert page.get_by_label("a.html, line 2").input_value() == "why two?"
@@ -146,7 +147,7 @@ def test_decision_with_line_comment_and_edit_then_fork_and_compare(
         page.get_by_text("Approved.").wait_for()
         wait_for(server, first, "succeeded")
         answer = read(team.runs / first / "reviews/look.1.json")["answer"]
-        assert (answer["option"], answer["values"]) == ("ship", {"tasks": ["docs", "tests"], "version": "v1"})
+        assert (answer["option"], answer["values"]) == ("ship", {"tasks": ["<i>docs", "tests"], "version": "v1"})
         assert answer["comments"] == [{"path": "a.html", "line": 2, "side": "after", "text": "why two?"}]
         second = fork(page, first, "look:1")
         page.goto(f"/compare?run={first}&run={second}")

@@ -16,6 +16,7 @@ from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.recorded_runs import make_asking, make_run, record
 from tests.support.serving import HOST, client, project
+from tests.support.teams import Record
 
 
 def ids(listed: RunList, **wanted: str | int) -> list[str]:
@@ -176,6 +177,27 @@ def test_options_and_fields_have_inputs_and_wrong_values_are_refused(asking: Run
     assert (answer.option, answer.values) == ("b", {"copies": 2, "draft": True})
     assert answer.comments == [{"path": "a <b>.py", "line": 3, "side": "after", "text": "why?"}]
     assert visitor(asking).get("/runs/first/decide?question=to.1").headers["location"] == "/runs/first"
+
+
+@pytest.mark.real
+def test_list_from_a_role_is_edited_as_text_and_can_be_emptied(asking: RunFolder) -> None:
+    texts = {"type": "array", "items": {"type": "string"}}
+    fields: dict[str, Record] = {
+        "tasks": {**texts, "default": ["<b>sort", "count"]},
+        "more": {**texts, "default": ["two\nlines"]},
+        "note": {"type": "string", "default": "\nfirst\nsecond"},
+    }
+    asked_at = "2026-01-31T10:15:00.000+00:00"
+    Questions(asking.path).ask(Question("to.1", "These?", "", asked_at, None, None, fields=fields))
+    shown = visitor(asking).get("/runs/first/decide?question=to.1").text
+    for text in ("&lt;b&gt;sort\ncount", "[\n  &#34;two\\nlines&#34;\n]", "\nfirst\nsecond"):
+        assert f">\n{text}</textarea>" in shown
+    sent = {"tasks": "\r\n", "more": '[\r\n  "two\\nlines"\r\n]', "note": "\r\nfirst\r\nsecond"}
+    values = {f"value.{name}": text for name, text in sent.items()}
+    visitor(asking).post("/runs/first/answer", data=form(question="to.1", verdict="approve") | values)
+    answer = Questions(asking.path).asked()[-1].answer
+    assert answer is not None
+    assert answer.values == {"tasks": [], "more": ["two\nlines"], "note": "\nfirst\nsecond"}
 
 
 def test_missing_report_page_shows_command_to_create_it(asking: RunFolder) -> None:
