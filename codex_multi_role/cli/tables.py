@@ -28,7 +28,7 @@ class Column:
     """A column whose cells are always whole, for terminals of at least ``from_width`` columns.
 
     ``text`` and ``path`` are the exceptions: a narrow terminal shortens them to no less than that number of columns, a
-    text at its end, a path at its beginning. A cell that ``has_tone`` is drawn in the colour of its row.
+    text as `cut` does, a path at its beginning. A cell that ``has_tone`` is drawn in the colour of its row.
     """
 
     heading: str

@@ -127,7 +127,7 @@ ABOUT = ["first", "12", "a text that is long enough"]
         ([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20, ["...oles/catalog.yaml"]),
         ([Column("f", path=6), Column("b", text=6)], ["/a/b/c/d/e.yaml", "all of it"], 18, ["...yaml  all of it"]),
         # short cells leave their room to long ones
-        (NARROW, ["x" * 5, "y" * 40, "z" * 40], 41, [f"xxxxx  {'y' * 13}...  {'z' * 13}..."]),
+        (NARROW, ["x" * 5, "y" * 40, "z" * 40], 41, [f"xxxxx  {'y' * 7}...{'y' * 6}  {'z' * 7}...{'z' * 6}"]),
         # never cut
         ([Column("run"), Column("status")], ["r" * 50, "failed"], 20, ["r" * 50, "  failed"]),
         # two columns wide
