@@ -103,7 +103,8 @@ class Repository:
     def uncommitted(self, left_out: Path, root: Path | None = None) -> list[str]:
         """The files that differ from the checked-out commit, outside ``left_out``: what `git add --all` would change.
 
-        They are those below ``root``, by default ``top``, and relative to it. The user's index is not refreshed.
+        They are those below ``root``, by default ``top``, and relative to it. The user's index is not refreshed. Files
+        that git does not look at are left out, whatever the index has for them: that they are missing is no deletion.
         """
         root = root or self.top
         below = root.relative_to(self.top)
@@ -112,7 +113,8 @@ class Repository:
         listed = ConfiguredGit(self.top / ".git", self.top).run(
             "status", *options, "--", f":(literal){below}", *outside
         )
-        return self._below(root, [entry[3:] for entry in _separated(listed.stdout)])
+        found, skipped = [entry[3:] for entry in _separated(listed.stdout)], {*self.skipped(root)}
+        return [path for path in self._below(root, found) if path not in skipped]
 
     def branch_problem(self, name: str) -> str:
         """Why no branch ``name`` can be created; empty if it can."""

@@ -58,6 +58,21 @@ def test_branch_has_what_roles_wrote(tmp_path: Path, arrange: Callable[[Path], N
     assert git(root, "diff", "--name-status", "main", "agents/run").split() == ["M", "kept.log", "A", "new.txt"]
 
 
+def test_what_the_index_alone_has_outside_of_a_sparse_checkout_is_no_deletion(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=WRITTEN)]})
+    root = team.workspace
+    write_files(root, {"docs/guide.md": "guide\n", "kept.log": "1\n"})
+    commit_all(root)
+    write_files(root, {"docs/guide.md": "staged\n", "src/new.py": "new\n"})
+    git(root, "add", "docs")
+    _sparse(root)
+    team.run()
+    done = console("export", "--branch", "agents/run", "--runs-dir", str(team.runs), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    changed = git(root, "diff", "--name-status", "main", "agents/run").split()
+    assert changed == ["M", "kept.log", "A", "new.txt", "A", "src/new.py"]
+
+
 def test_ignored_file_of_a_role_is_named(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=[*WRITTEN, {"path": ".env", "content": "A=1\n"}])]})
     (team.workspace / "a.txt").write_text("a\n")
