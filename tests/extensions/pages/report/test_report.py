@@ -142,7 +142,7 @@ def test_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunR
     assert report.text.count("inherited") == 4
     assert f"fork forked from {ended.run_id} before team:2; the workspace" in report.text
     assert "turn-plan-2" in report.entries
-    assert f"{made.totals['turns']:.0f} turns 0 repairs" in report.text
+    assert f"{made.totals['turns']:.0f} turns" in report.text
     assert "plancompleted1" in report.text, "the table of roles has its own turn alone"
 
 
