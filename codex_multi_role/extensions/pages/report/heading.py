@@ -24,7 +24,6 @@ from codex_multi_role.presentation.wording import (
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost
 
-FILES_NAMED = 40
 GOAL_LENGTH = 10_000
 
 
@@ -35,7 +34,6 @@ def heading(folder: RunFolder, course: Course, status: str, at_most: str) -> dic
     """
     record = folder.redact.within(read_record(folder))
     exit_code = record.get("exit_code")
-    files = folder.redact.within(changed_files(folder, record, course.turns))
     return {
         "run_id": folder.run_id,
         "goal": str(record.get("goal") or course.started.goal)[:GOAL_LENGTH],
@@ -47,10 +45,8 @@ def heading(folder: RunFolder, course: Course, status: str, at_most: str) -> dic
         "meaning": "" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         "next": next_from_record(folder, record, status),
         "facts": facts_of(record, course, at_most),
-        "figures": [*figures_of(totals_now(folder, record), len(files), course)],
+        "figures": [*figures_of(totals_now(folder, record), len(changed_files(folder, record, course.turns)), course)],
         "roles": [*course.roles.values()],
-        "files": [one_line(name) for name in files[:FILES_NAMED]],
-        "more_files": max(0, len(files) - FILES_NAMED),
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2.environment import TemplateStream
 
 from codex_multi_role.errors import RunStatus
+from codex_multi_role.extensions.pages.report.changes import changes_parts
 from codex_multi_role.extensions.pages.report.entries import Entries, text_sizes
 from codex_multi_role.extensions.pages.report.flows import KnownFlows
 from codex_multi_role.extensions.pages.report.heading import heading
@@ -66,7 +67,7 @@ def _page(folder: RunFolder) -> TemplateStream:
     style, script = asset("common.css") + asset("report.css"), asset("entries.js") + asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
     states = folder.redact.within(course.states_as_json())
-    parts = page_parts(folder, changed_files(folder, record, course.turns))
+    parts = [*changes_parts(folder), *page_parts(folder, changed_files(folder, record, course.turns))]
     return template("report.html").stream(
         run=heading(folder, course, status, flows.at_most),
         flows=flows,

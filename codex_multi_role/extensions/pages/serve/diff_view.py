@@ -14,6 +14,7 @@ from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.util import ClassNotFound
 from unidiff.patch import Hunk, PatchSet
 
+from codex_multi_role.extensions.pages.report.changes import file_patches
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.typed_answers import AFTER, BEFORE
 from codex_multi_role.workspace.differences import Changes, FileChange
@@ -22,7 +23,6 @@ MOST_LINES = 4000
 """Of one page; files beyond them are only named."""
 MOST_LINES_OF_A_FILE = 1500
 LONGEST_LINE = 500
-_FILES = re.compile(rb"^diff --git ", re.MULTILINE)
 _KINDS = {"+": "add", "-": "del"}
 _SPANS = HtmlFormatter(nowrap=True)
 
@@ -63,9 +63,8 @@ class DiffFile:
 
 def diff_files(changes: Changes, redact: Callable[[str], str], writers: dict[str, list[str]]) -> list[DiffFile]:
     """Every changed file, with its lines as long as the page has room. Raises `StorageError`."""
-    patches = _FILES.split(changes.patch())[1:]
     left, found = MOST_LINES, []
-    for change, patch in zip(changes.files, patches, strict=False):
+    for change, patch in zip(changes.files, file_patches(changes), strict=False):
         count = (change.added or 0) + (change.removed or 0)
         if change.added is None or not count:
             found.append(DiffFile(change, [], "binary" if change.added is None else "no line differs"))

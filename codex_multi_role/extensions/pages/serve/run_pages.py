@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.extensions.pages.report.changes import writers_of
 from codex_multi_role.extensions.pages.report.page_parts import page_parts
 from codex_multi_role.extensions.pages.serve.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.extensions.pages.serve.deciding import (
@@ -36,8 +37,8 @@ from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
 from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
-from codex_multi_role.presentation.recorded import changes_of, files_of, open_questions, read_record
-from codex_multi_role.run_folder import Questions, RunFolder, list_turns
+from codex_multi_role.presentation.recorded import changes_of, open_questions, read_record
+from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.past import START, beginnings, decision_before, events_with_inherited
@@ -144,13 +145,10 @@ class RunPages:
             changes = changes_of(folder, since)
         except UsageError as error:
             return problem(404, "These changes are not recorded", str(error))
-        writers: dict[str, list[str]] = {}
-        for role, turn in list_turns(folder):
-            for path in files_of(turn):
-                writers.setdefault(path, []).append(f"{role} {turn.number}")
         parts = page_parts(folder, [each.path for each in changes.files])
         values: dict[str, Any] = {"since": since, "decided": decision_before(folder, ""), "parts": parts}
-        values |= {"files": diff_files(changes, folder.redact, writers), "has_workers": self._runs.has_workers}
+        values["files"] = diff_files(changes, folder.redact, writers_of(folder))
+        values["has_workers"] = self._runs.has_workers
         goal = read_record(folder).get("goal") or folder.run_id
         return page("changes.html", run_id=folder.run_id, goal=goal, **values)
 

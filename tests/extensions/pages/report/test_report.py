@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, answer, fork
+from codex_multi_role.extensions.pages.report import changes
 from codex_multi_role.extensions.pages.report.page import write_report
 from codex_multi_role.extensions.pages.report.parts import LONGEST
 from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_run
 from tests.support.scripted_codex import codex_replaced
-from tests.support.teams import Record, TeamFolder, fan, say, solver
+from tests.support.teams import WRITER, Record, TeamFolder, fan, say, solver, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -60,6 +61,19 @@ def test_changed_lines_lead_to_their_turn(report: Report) -> None:
     assert "Who wrote which line a.py 1 line" in report.text
     line = '<td><a href="#turn-build-3">build 3</a></td><td class="number">1</td><td><code>def test_it():</code></td>'
     assert line in report.source
+
+
+@pytest.mark.real
+def test_all_changes_are_shown_as_far_as_they_have_room(
+    report: Report, ended: RunReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = "2 files changed since the start a.py +1 \N{MINUS SIGN}0, added by build 2 @@ -0,0 +1 @@+[redacted]"
+    assert added in report.text
+    assert "test_a.py +2 \N{MINUS SIGN}0, added by build 3" in report.text
+    monkeypatch.setattr(changes, "MOST_FILES", 1)
+    monkeypatch.setattr(changes, "MOST_LINES", 0)
+    text = Report(write_report(RunFolder(ended.folder), tmp_path / "short.html")).text
+    assert "added by build 2 Too long for this page.All lines: codex-multi-role diff" in text
 
 
 @pytest.mark.real
@@ -210,8 +224,7 @@ def test_what_rows_leave_out_is_in_their_parts(tmp_path: Path) -> None:
     assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
     assert f"reason{reason}tokensinput1200output34" in report.part("turn-planner-1", "Details")["text"]
     assert "51 files changed" in report.text
-    assert "Files changed [redacted] 0.py 1.py" in report.text
-    assert "and 11 more" in report.text
+    assert "[redacted]0.py1.py" in report.part("turn-planner-2", "Details")["text"]
     assert report.text.count("passed: 4 passed, 2 skipped") == 4, "in the totals, timeline and tree, and at the turn"
 
 
@@ -305,7 +318,10 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
 @pytest.mark.long
 def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     """No short test writes the page of a parked run, and again when it is resumed."""
-    team = solver(tmp_path, [{"id": "sure", "review": {"question": "Go on <now>?", "show": "what"}}, {"ask": "last"}])
+    plays = [say(files=[{"path": name, "content": "new\n"}]) for name in ("before", "after")]
+    review = {"id": "sure", "review": {"question": "Go on <now>?", "show": "what"}}
+    steps = [{"ask": "maker"}, review, {"id": "again", "ask": "maker"}]
+    team = with_flow(TeamFolder(tmp_path, {"maker": WRITER}, {"maker": plays}), {"steps": steps})
     parked = team.run(flow="own")
     assert (parked.exit_code, parked.page is not None) == (4, True)
     report = Report(parked.page or Path())
@@ -317,6 +333,8 @@ def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     assert "question sure.1 approved by" in report.text
     assert "Go on <now>? good enough" in report.text
     assert report.part("question-sure.1", "Subject")["text"] == "what"
+    assert "2 files changed since the start after +1" in report.text
+    assert "1 file changed since the decision sure.1 after +1" in report.text
 
 
 @pytest.mark.real

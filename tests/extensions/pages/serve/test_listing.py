@@ -10,13 +10,17 @@ from starlette.testclient import TestClient
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.application import create_application
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
+from codex_multi_role.extensions.pages.serve.diff_view import diff_files
 from codex_multi_role.extensions.pages.serve.forms import in_form_words
 from codex_multi_role.extensions.pages.serve.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.workspace.differences import Changes
+from codex_multi_role.workspace.git import UserGit
 from tests.support.recorded_runs import make_asking, make_run, record
 from tests.support.serving import HOST, client, project
 from tests.support.teams import Record
+from tests.support.workspaces import commit_all
 
 
 def ids(listed: RunList, **wanted: str | int) -> list[str]:
@@ -258,6 +262,20 @@ def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")
     assert "when the provider accepts turns again, the run parks again" in shown.text
     assert 'name="cycles"' not in shown.text
+
+
+def test_file_that_became_a_link_shifts_no_changes(tmp_path: Path) -> None:
+    """Git prints two patches of it."""
+    for name in ("b", "c"):
+        (tmp_path / name).write_text(f"{name}\n")
+    commit_all(tmp_path)
+    (tmp_path / "b").unlink()
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c").write_text("changed\n")
+    commit_all(tmp_path)
+    files = diff_files(Changes(UserGit(tmp_path / ".git", tmp_path), "HEAD~", "HEAD"), str, {})
+    shown = {each.path: [line.text for _, lines in each.hunks for line in lines] for each in files}
+    assert shown == {"b": ["b", "a"], "c": ["c", "changed"]}
 
 
 def test_two_runs_are_compared_turn_by_turn_of_the_same_visits(tmp_path: Path) -> None:
