@@ -31,7 +31,7 @@ from tests.support.console import environment
 from tests.support.preloaded import started
 from tests.support.reviews import ROUTES
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, say
-from tests.support.tools import calls
+from tests.support.tools import calls, shell
 
 HOST = "127.0.0.1:8765"
 DEADLINE_SECONDS = 60
@@ -179,7 +179,7 @@ def project(folder: Path) -> TeamFolder:
         folder,
         {"maker": {}, "asker": {"tools": ["ask_user"]}, "writer": WRITER, "sleeper": {"limits": limits}},
         {
-            "maker": [say("it")],
+            "maker": [shell("echo ran-$((40+2))", summary="it")],
             "writer": [say(files=[PAGE], tasks=["<i>docs", "later"])],
             "asker": [calls("ask_user", question)],
             "sleeper": [NEVER] * 4,

@@ -18,6 +18,7 @@ from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_run
 from tests.support.scripted_codex import codex_replaced
+from tests.support.serving import client
 from tests.support.teams import WRITER, Record, TeamFolder, fan, say, solver, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -26,6 +27,7 @@ GOAL = "reach </script><script>alert(1)</script> & <b>all</b> of it"
 HOSTILE = '</script><!--<script>alert("x")</script><img src=http://evil.example/i.png onerror=alert(1)>\u2028]]>'
 SECRET = "ghp_0123456789abcdefghij0123456789abcdef"
 TEST = f"def test_it():\n    assert 1 == 2, {HOSTILE!r}\n"
+TODOS = [{"id": "T1", "content": "Title of a call"}]
 DOES_NOT_FIT = {
     "text": "no JSON here",
     "repairs": [say(f"mended {HOSTILE}", files=[{"path": "a.py", "content": SECRET}])],
@@ -38,8 +40,15 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
     files = [{"path": "test_a.py", "content": TEST}, {"path": "../out.txt", "content": "x"}]
     return TeamFolder(
         tmp_path_factory.mktemp("team"),
-        {"plan": {}, "build": {"behaviors": {"apply_files": True}}, "judge": {}},
-        {"plan": [say("planned")] * 2, "build": [DOES_NOT_FIT, say("done", files=files)], "judge": [say("judged")] * 2},
+        {"plan": {"tools": ["write_todos"]}, "build": {"behaviors": {"apply_files": True}}, "judge": {}},
+        {
+            "plan": [
+                {"steps": [{"call": "write_todos", "arguments": {"todos": TODOS}}, say("planned")]},
+                say("planned"),
+            ],
+            "build": [DOES_NOT_FIT, say("done", files=files)],
+            "judge": [say("judged")] * 2,
+        },
     )
 
 
@@ -99,7 +108,7 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
         "turn-build-3",
         "turn-judge-2",
     ]
-    assert report.titles("turn-plan-1") == ["Prompt", "Answer (handoff)", "Details"]
+    assert report.titles("turn-plan-2") == ["Prompt", "Answer (handoff)", "Details"]
     assert report.part("turn-plan-1", "Prompt")["text"].startswith("Role: plan\n")
     assert report.part("turn-build-1", "Answer")["text"] == "no JSON here"
     assert "summarydone" in report.part("turn-build-3", "Answer (handoff)")["text"]
@@ -111,6 +120,16 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
     output = report.part("turn-build-3", "Output")
     assert "test_it" in output["text"]
     assert output["file"] == "tests/002/result.json"
+
+
+@pytest.mark.real
+def test_tools_that_a_turn_called_are_shown(report: Report, team: TeamFolder, ended: RunReport) -> None:
+    """In the report, and in the panel of the live page."""
+    called = report.part("turn-plan-1", "Tool calls")["text"]
+    panel = client(team.runs).get(f"/runs/{ended.run_id}/panel?at=turn-plan-1").text
+    for words in ("write_todos", "answered", "Title of a call"):
+        assert words in called
+        assert words in panel
 
 
 @pytest.mark.real

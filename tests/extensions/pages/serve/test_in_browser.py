@@ -254,6 +254,7 @@ def test_everything_is_done_without_javascript(browser: Browser, server: Served,
         page.get_by_text("exit code").wait_for()
         page.get_by_role("navigation", name="Steps, tasks and turns").get_by_role("link", name="maker 1").click()
         page.get_by_role("heading", name="maker turn 1").wait_for()
+        page.locator("pre", has_text="exitCode: 0").filter(has_text="ran-42").wait_for()
         assert "at=turn-maker-1" in page.url
     assert read(team.runs / run_id / "run.json")["outcome"] == "approved"
 
