@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.pages.serve.listing import shown_status
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.pieces import ReportedTurn
-from codex_multi_role.presentation.recorded import changes_of, files_of, read_record, status_now
+from codex_multi_role.presentation.recorded import changes_of, files_of, open_questions, read_record, status_now
 from codex_multi_role.presentation.wording import price
 from codex_multi_role.run_folder import RunFolder, TurnFolder
 from codex_multi_role.run_folder.cost import Cost
@@ -49,14 +50,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class ComparedRun:
+    """``files``: their lines added and removed; None if the run recorded no states of them."""
+
     run_id: str
     status: str
     course: Course
-    files: dict[str, tuple[int | None, int | None]]
+    files: dict[str, tuple[int | None, int | None]] | None
 
     @classmethod
     def of(cls, folder: RunFolder) -> ComparedRun:
-        return cls(folder.run_id, status_now(folder, read_record(folder)), Course.of_run(folder), _files(folder))
+        status = shown_status(status_now(folder, record := read_record(folder)), open_questions(folder, record))
+        return cls(folder.run_id, status, Course.of_run(folder), _files(folder))
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,14 @@ class Comparison:
 
     @property
     def paths(self) -> list[str]:
-        return sorted({*self.one.files, *self.other.files})
+        return sorted({*(self.one.files or ()), *(self.other.files or ())})
 
 
-def _files(folder: RunFolder) -> dict[str, tuple[int | None, int | None]]:
+def _files(folder: RunFolder) -> dict[str, tuple[int | None, int | None]] | None:
     try:
         return {each.path: (each.added, each.removed) for each in changes_of(folder).files}
     except CodexMultiRoleError:
-        return {}
+        return None
 
 
 def _sides(folder: RunFolder, course: Course) -> dict[tuple[str, str, int], Side]:

@@ -292,3 +292,4 @@ def test_two_runs_are_compared_turn_by_turn_of_the_same_visits(tmp_path: Path) -
     assert [run.course.used.turns for run in (compared.one, compared.other)] == [5, 4]
     page = client(tmp_path).get("/compare?run=one&run=other").text
     assert all(words in page for words in ("Compare two runs of cycles", "team.2", "$1.68"))
+    assert compared.one.files is None, "no file is called unchanged"
