@@ -8,13 +8,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.extensions.pages.report.values import markdown_as_html
 from tests.support.browser import launched
 from tests.support.serving import served
 from tests.support.teams import Record, TeamFolder, say, with_flow
 from tests.support.tools import EDITOR
+from tests.support.workspaces import commit_all
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -43,6 +46,12 @@ def test_slug() -> None:
 def test_words() -> None:
     assert words("the-first-run") == ["the", "first", "run"]
 """
+SHEET = """<!doctype html><meta charset="utf-8">
+<style>body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 1.5rem auto; color: #1b2330 }}
+h1 {{ font-size: 1.5rem }} h5 {{ font-size: 1.1rem; margin: 1rem 0 .3rem }}
+code, pre {{ background: #f1f3f6; border-radius: 4px }} pre {{ padding: .6rem; overflow: auto }}
+</style><h1>{}</h1>{}"""
+"""What `pr` printed, as plain Markdown: no page of a host."""
 TASKS: list[Record] = [{"id": "T1", "title": "Slugs of titles"}, {"id": "T2", "title": "Words of slugs, with tests"}]
 FLOW: Record = {
     "steps": [
@@ -82,6 +91,8 @@ def recorded(folder: Path) -> TeamFolder:
         "reviewer": [say("Small, clear, and tested.", verdict="good", score=9)],
     }
     team = with_flow(TeamFolder(folder, {"planner": {}, "coder": EDITOR, "reviewer": {}}, plays), FLOW, "slugs")
+    (team.workspace / "README.md").write_text("# Slugs\n")
+    commit_all(team.workspace)
     done = subprocess.run(team.command("--flow", "slugs", "--goal", GOAL), cwd=folder, check=False)
     assert done.returncode == 4
     return team
@@ -101,11 +112,16 @@ def main() -> None:
         answer = [sys.executable, "-m", "codex_multi_role", "answer", run.name, "option=now", "--resume"]
         subprocess.run(answer, cwd=folder, check=True)
         take(page, "report", f"file://{run / 'report.html'}")
+        pull_request = [sys.executable, "-m", "codex_multi_role", "pr", run.name]
+        text = subprocess.run(pull_request, cwd=folder, check=True, capture_output=True, text=True).stdout
+        title, _, body = text.partition("\n\n")
+        (sheet := Path(folder) / "pull_request.html").write_text(SHEET.format(escape(title), markdown_as_html(body)))
+        take(page, "pull-request", sheet.as_uri(), full_page=True)
 
 
-def take(page: Page, name: str, address: str) -> None:
+def take(page: Page, name: str, address: str, *, full_page: bool = False) -> None:
     page.goto(address)
-    page.screenshot(path=PICTURES / f"{name}.png")
+    page.screenshot(path=PICTURES / f"{name}.png", full_page=full_page)
 
 
 if __name__ == "__main__":
