@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = Path("/usr/bin/chromium")
+PHONE = 390
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("dark", "light")
 LINKS = ("src", "href", "action", "data", "poster", "srcset", "background", "formaction", "ping", "xlink:href")
 
 
@@ -44,11 +47,18 @@ def launched() -> Iterator[Browser]:
 
 
 def assert_accessible(page: Page) -> None:
-    """By the rules of axe."""
+    """By the rules of axe, in both colour schemes, on a wide screen and a phone's, where nothing scrolls sideways."""
     from axe_playwright_python.sync_playwright import Axe
 
-    result = Axe().run(page)
-    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
+    before = page.viewport_size
+    for width, scheme in product((1280, PHONE), SCHEMES):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        result = Axe().run(page)
+        assert not result.violations_count, f"{page.url}, {scheme}, {width}: {result.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{page.url}, {width}"
+    if before is not None:
+        page.set_viewport_size(before)
 
 
 class Report(HTMLParser):

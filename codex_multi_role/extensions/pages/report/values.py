@@ -28,9 +28,7 @@ def text_html(text: str) -> Markup:
 
 def value_html(value: object) -> Markup:
     """A JSON value: an object as a list of its names, a list of small objects as a table."""
-    drawn = (
-        _drawn(value) if _is_small(value) else f"<pre>{_text(json.dumps(value, ensure_ascii=False, indent=1))}</pre>"
-    )
+    drawn = _drawn(value) if _is_small(value) else text_html(json.dumps(value, ensure_ascii=False, indent=1))
     return Markup(f'<div class="value">{drawn}</div>')
 
 
@@ -85,7 +83,7 @@ def _parts_of(value: object) -> Iterable[object]:
 def _drawn(value: object) -> str:
     match value:
         case str():
-            return f"<pre>{_text(value)}</pre>" if "\n" in value else f"<span>{_text(value)}</span>"
+            return text_html(value) if "\n" in value else f"<span>{_text(value)}</span>"
         case dict() if value:
             pairs = (f"<div><dt>{_text(name)}</dt><dd>{_drawn(each)}</dd></div>" for name, each in value.items())
             return f"<dl>{''.join(pairs)}</dl>"

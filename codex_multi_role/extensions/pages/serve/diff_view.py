@@ -84,7 +84,8 @@ def _hunks(change: FileChange, patch: bytes, redact: Callable[[str], str]) -> li
 
 
 def _heading(hunk: Hunk) -> str:
-    return f"{hunk.source_start} → {hunk.target_start} {hunk.section_header}".strip()
+    """Where in the file it is; empty at its beginning. The lines themselves have numbers."""
+    return hunk.section_header or "⋯" if hunk.target_start > 1 else ""
 
 
 def _lines(hunk: Hunk, lexer: Lexer) -> Iterator[DiffLine]:

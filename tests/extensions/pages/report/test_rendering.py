@@ -100,10 +100,10 @@ VALUES = [
         ["<dt>a</dt><dd><span>null</span>", "<li><span>&lt;x&gt;</span></li>"],
     ),
     ([{"id": "T1", "needs": ["T0", 1]}, {"id": "T2"}], ["<td>T1</td><td>T0, 1</td>", "<td>T2</td><td></td>"]),
-    ([{"id": "a\nb"}, {"id": "c"}], ["<li><dl><div><dt>id</dt><dd><pre>a\nb</pre>"]),
+    ([{"id": "a\nb"}, {"id": "c"}], ['<li><dl><div><dt>id</dt><dd><pre tabindex="0">a\nb</pre>']),
     (json.loads('{"a": NaN, "b": [1e999]}'), ["<span>NaN</span>", "<span>Infinity</span>"]),
-    (LARGE, ["<pre>[\n {\n  &#34;n&#34;: 0"]),
-    (json.loads("[" * 60 + "]" * 60), ["<pre>[\n [\n"]),
+    (LARGE, ['<pre tabindex="0">[\n {\n  &#34;n&#34;: 0']),
+    (json.loads("[" * 60 + "]" * 60), ['<pre tabindex="0">[\n [\n']),
     ("a\u202eb\x1b", ["<span>ab</span>"]),
 ]
 
