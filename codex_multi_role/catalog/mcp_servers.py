@@ -63,11 +63,6 @@ class McpServer(Definition):
     )
     tools: dict[Text, McpApproval] = Field(default_factory=dict, description="Approval of single tools, by name.")
 
-    @property
-    def declines_calls(self) -> bool:
-        """Whether some calls of its tools may be declined."""
-        return {self.approval, *self.tools.values()} != {"always"}
-
 
 def narrower_server(then: McpServer, now: McpServer) -> McpServer:
     """``now`` if it differs from ``then`` only by a stricter ``approval``, otherwise ``then``."""

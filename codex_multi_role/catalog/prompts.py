@@ -88,24 +88,20 @@ class CapabilityRules(Definition):
             (False, False): self.files_forbidden,
         }
         names = ", ".join(f"${skill}" for skill in role.skills)
+        described = role.schema_hint if role.output_schema is None else str(role.output_schema.get("properties"))
         return [
             self.tools_allowed if flags.allow_tools else self.tools_forbidden,
             access[flags.allow_read, flags.allow_write] if flags.allow_tools else "",
             self.file_suggestions if flags.allow_file_suggestions and not _forbids(role, "files") else "",
             self.skills.replace("{skills}", names) if names else "",
             self.own_tools.replace("{tools}", ", ".join(role.tools)) if role.tools else "",
-            self.analysis if _shows_analysis(role) else "",
+            self.analysis if ANALYSIS in described else "",  # no rule alone asks for it
         ]
 
 
 def _forbids(role: RoleSpec, field: str) -> bool:
     fields = closed_properties(role.output_schema or {})
     return fields is not None and field not in fields
-
-
-def _shows_analysis(role: RoleSpec) -> bool:
-    """Whether the described answer has the field; no rule alone asks for it."""
-    return ANALYSIS in (role.schema_hint if role.output_schema is None else str(role.output_schema.get("properties")))
 
 
 class GeneralPrompts(Definition):

@@ -235,7 +235,9 @@ class RoleSource:
                 f"the role's codex_config sets {twice[0]} as well, at {self.place('codex_config')}",
                 "Keep the MCP servers of a role in one of the two.",
             )
-        open_servers = [name for name, server in role.mcp_servers.items() if server.declines_calls]
+        open_servers = [
+            name for name, each in role.mcp_servers.items() if {each.approval, *each.tools.values()} != {"always"}
+        ]
         if open_servers and (role.sandbox, role.approval_policy) == ("danger-full-access", "never"):
             raise (place / open_servers[0]).error(
                 "Codex approves every call of a role with sandbox: danger-full-access and approval_policy: never",

@@ -20,7 +20,9 @@ def notes_on(flow: FlowSpec, catalog: RoleSpecCatalog, checks: Mapping[str, Know
         place = step_place(flow, index)
         check = checks[step.check] if step.check is not None else None
         changes_nothing = _only_answers(step, catalog) if check is None else check.is_only_read
-        if changes_nothing and _may_continue(flow, index) and not is_used(flow, index):
+        # The last answer of a run is its result.
+        may_continue = not flow.internal and any(each is not step for each in reached_from(flow, index))
+        if changes_nothing and may_continue and not is_used(flow, index):
             yield f"{place}: nothing reads the result of the step, and it changes nothing else"
         if step.retry is not None and check is not None and check.repeats_itself:
             yield f"{place / 'retry'}: the check {step.check} gives the same result again, unless its files change"
@@ -41,11 +43,6 @@ def _only_answers(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
     """Whether the roles of the step neither change files nor decide by themselves how the run ends."""
     asked = [role for role in catalog.roles if role.name in step.asked]
     return bool(asked) and not any(role.may_change_workspace or role.behaviors.can_finish for role in asked)
-
-
-def _may_continue(flow: FlowSpec, index: int) -> bool:
-    """Whether another step may follow: the last answer of a run is its result."""
-    return not flow.internal and any(each is not flow.steps[index] for each in reached_from(flow, index))
 
 
 def _says_that_it_is_bad(route: RouteSpec, step: StepSpec, check: KnownCheck | None) -> bool:

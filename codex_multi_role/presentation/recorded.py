@@ -70,7 +70,9 @@ def changed_files(folder: RunFolder, record: Mapping[str, Any], began: Iterable[
     """
     if isinstance(files := record.get("files"), list):
         return [str(file["path"]) for file in files]
-    return list(dict.fromkeys(path for _, turn in _in_order(folder, began) for path in _changed(turn)))
+    turns = (turn for _, turn in _in_order(folder, began))
+    own = (turn for turn in turns if not (turn.result().get(INHERITED) or turn.undone_path.exists()))
+    return list(dict.fromkeys(path for turn in own for path in files_of(turn)))
 
 
 def changes_of(folder: RunFolder, since: str = START, until: str = NOW) -> Changes:
@@ -105,10 +107,6 @@ def files_of(turn: TurnFolder) -> list[str]:
     """The files that a turn changed, by itself or by those that it submitted."""
     written = (str(PurePosixPath(file["path"])) for file in turn.files() if file["status"] == "WROTE")
     return [*dict.fromkeys([*map(str, turn.result().get("changed_paths") or ()), *written])]
-
-
-def _changed(turn: TurnFolder) -> list[str]:
-    return [] if turn.result().get(INHERITED) or turn.undone_path.exists() else files_of(turn)
 
 
 def _in_order(folder: RunFolder, began: Iterable[TurnKey] | None) -> list[tuple[str, TurnFolder]]:

@@ -37,11 +37,6 @@ class ShownResult:
     is_whole: bool
     is_markdown: bool
 
-    @property
-    def figures_line(self) -> str:
-        """``tests passed 12 · tests failed 0``."""
-        return " · ".join(f"{name} {value}" for name, value in self.figures)
-
 
 def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | None:
     """Return the result in ``record``, the run's ``run.json``, without secrets; None if it has none."""
@@ -95,7 +90,7 @@ def result_lines(result: ShownResult, whole: str) -> Iterator[str]:
     elif result.file:
         yield f"  in {result.file}"
     if result.figures:
-        yield f"  {result.figures_line}"
+        yield f"  {' · '.join(f'{name} {value}' for name, value in result.figures)}"
 
 
 def _path(folder: RunFolder, record: Mapping[str, Any], name: str) -> Path | None:
