@@ -171,8 +171,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
 @pytest.mark.extensions
 def test_page_starts_runs_with_the_file(project: Project) -> None:
     """No short test gives the page a catalog file."""
-    from codex_multi_role.extensions.pages.serve.flow_form import read_flows
-    from codex_multi_role.extensions.pages.serve.starting import NewRun, RunStarter
+    from codex_multi_role.extensions.pages.serve.starting import NewRun, RunStarter, read_flows
 
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from codex_multi_role.extensions.pages.report.entries import question_id, tests_id, turn_id
-from codex_multi_role.extensions.pages.report.run_tree import ToneOf
+from codex_multi_role.extensions.pages.report.entries import ToneOf, question_id, tests_id, turn_id
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece

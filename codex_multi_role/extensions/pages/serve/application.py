@@ -21,8 +21,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
-from codex_multi_role.extensions.pages.serve.flow_form import as_sent, form_of, read_flows, requested_run, worst_case_of
-from codex_multi_role.extensions.pages.serve.followers import Followers
+from codex_multi_role.extensions.pages.serve.followed_run import Followers
 from codex_multi_role.extensions.pages.serve.forms import (
     LABELS,
     MOST_BYTES,
@@ -33,10 +32,16 @@ from codex_multi_role.extensions.pages.serve.forms import (
     with_form,
 )
 from codex_multi_role.extensions.pages.serve.guard import RequestGuard
-from codex_multi_role.extensions.pages.serve.listing import EVERY, SORTS, RunList
+from codex_multi_role.extensions.pages.serve.listing import EVERY, SORTS, RunList, ServedRuns
 from codex_multi_role.extensions.pages.serve.run_pages import RunPages
-from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
-from codex_multi_role.extensions.pages.serve.starting import RunStarter
+from codex_multi_role.extensions.pages.serve.starting import (
+    RunStarter,
+    as_sent,
+    form_of,
+    read_flows,
+    requested_run,
+    worst_case_of,
+)
 from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.playbook import playbook_names
 from codex_multi_role.presentation.recorded import read_record

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,27 +22,30 @@ from starlette.types import Receive, Scope, Send
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.extensions.pages.report.changes import writers_of
 from codex_multi_role.extensions.pages.report.page_parts import page_parts
-from codex_multi_role.extensions.pages.serve.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.extensions.pages.serve.deciding import (
     ADD,
     OF_LINES,
     OF_VALUES,
     decision_of,
+    diff_files,
     field_name,
     values_of,
     with_box,
 )
-from codex_multi_role.extensions.pages.serve.diff_view import diff_files
-from codex_multi_role.extensions.pages.serve.followed_run import Facts, FollowedRun
-from codex_multi_role.extensions.pages.serve.followers import Followers, TooManyViewers
+from codex_multi_role.extensions.pages.serve.followed_run import (
+    Facts,
+    FollowedRun,
+    Followers,
+    LogFilter,
+    TooManyViewers,
+)
 from codex_multi_role.extensions.pages.serve.forms import Form, in_form_words, page, problem
-from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
-from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
+from codex_multi_role.extensions.pages.serve.listing import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
 from codex_multi_role.presentation.recorded import changes_of, open_questions, read_record
 from codex_multi_role.run_folder import Questions, RunFolder
-from codex_multi_role.run_folder.folder import SHARED
+from codex_multi_role.run_folder.folder import JOURNAL, SHARED
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.past import START, beginnings, decision_before, events_with_inherited
 from codex_multi_role.run_folder.typed_answers import OPTION
@@ -310,3 +316,79 @@ def _points(folder: RunFolder, facts: Facts) -> list[str]:
     if facts.alive or facts.is_shared or "options" not in facts.record:
         return []
     return [f"{each.step}:{each.visit}" for each in beginnings(events_with_inherited(folder))][-MOST_POINTS:]
+
+
+MOST_ENTRIES = 1000
+CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class ArtifactEntry:
+    """A file or a folder; ``path`` is relative to the run's folder. ``size`` in bytes, None for a folder."""
+
+    name: str
+    path: str
+    size: int | None
+
+
+def is_shown(path: Path) -> bool:
+    """Whether ``path``, relative to a run's folder, may be viewed and can be part of a URL."""
+    names = path.parts
+    return not any(each.startswith((".", JOURNAL)) or each.encode(errors="ignore").decode() != each for each in names)
+
+
+def real_path(root: Path, wanted: str) -> Path | None:
+    """Resolve ``wanted`` relative to ``root``; None if it is not found or may not be viewed."""
+    if "\0" in wanted or not is_shown(Path(wanted)) or Path(wanted).is_absolute():
+        return None
+    real_root = root.resolve()
+    try:
+        found = (real_root / wanted).resolve(strict=True).relative_to(real_root)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return found if is_shown(found) else None
+
+
+def list_folder(root: Path, folder: Path) -> list[ArtifactEntry]:
+    """List what can be viewed in ``folder``, a `real_path`: folders first, no links, at most `MOST_ENTRIES`."""
+    found = []
+    with os.scandir(root / folder) as entries:
+        for each in entries:
+            path = folder / each.name
+            if each.is_symlink() or not is_shown(path):
+                continue
+            with suppress(FileNotFoundError):  # it was removed meanwhile
+                if each.is_dir(follow_symlinks=False):
+                    found.append(ArtifactEntry(each.name, path.as_posix(), None))
+                elif each.is_file(follow_symlinks=False):
+                    found.append(ArtifactEntry(each.name, path.as_posix(), each.stat(follow_symlinks=False).st_size))
+    return sorted(found, key=lambda entry: (entry.size is not None, entry.name))[:MOST_ENTRIES]
+
+
+def open_file(root: Path, path: Path) -> tuple[BinaryIO, int] | None:
+    """Open the regular file at ``path``, a `real_path`; returns it with its size, or None if there is no such file.
+
+    Opens folder by folder and follows no link, so that one created meanwhile by a role leads nowhere.
+    """
+    with ExitStack() as stack:
+        try:
+            parent = os.open(root.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, parent)
+            for part in path.parts[:-1]:
+                parent = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+                stack.callback(os.close, parent)
+            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+        except OSError:
+            return None
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            os.close(descriptor)
+            return None
+        return os.fdopen(descriptor, "rb"), state.st_size
+
+
+def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the first ``size`` bytes, even if the file grows meanwhile."""
+    while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
+        size -= len(chunk)
+        yield chunk

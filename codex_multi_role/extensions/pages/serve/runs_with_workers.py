@@ -24,7 +24,7 @@ from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.pages.report.page import write_report
 from codex_multi_role.extensions.pages.serve.forms import page
-from codex_multi_role.extensions.pages.serve.served_runs import ServedRuns
+from codex_multi_role.extensions.pages.serve.listing import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunStarter
 from codex_multi_role.presentation.recorded import RecordedRun
 from codex_multi_role.run_folder import Question, RunFolder

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.pages.report.entries import Entries
-from codex_multi_role.extensions.pages.report.run_tree import Branch, Leaf, run_tree
+from codex_multi_role.extensions.pages.report.entries import Branch, Entries, Leaf, run_tree
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
@@ -67,7 +66,7 @@ def test_nothing_is_at_work_in_a_run_without_a_process(tmp_path: Path) -> None:
 
 
 def test_what_went_well_in_a_long_run_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.extensions.pages.report.run_tree.OPEN_BELOW", 1)
+    monkeypatch.setattr("codex_multi_role.extensions.pages.report.entries.OPEN_BELOW", 1)
     each, ok = tree(tmp_path, told())
     assert isinstance(each, Branch)
     assert isinstance(ok, Branch)

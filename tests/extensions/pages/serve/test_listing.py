@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.application import create_application
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
-from codex_multi_role.extensions.pages.serve.diff_view import diff_files
+from codex_multi_role.extensions.pages.serve.deciding import diff_files
 from codex_multi_role.extensions.pages.serve.forms import in_form_words
 from codex_multi_role.extensions.pages.serve.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
