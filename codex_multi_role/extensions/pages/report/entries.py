@@ -1,10 +1,11 @@
-"""The entries of the report in the order they began: turns, checks, and questions to a person."""
+"""What happened in a run: turns, checks and questions in the order they began, and the tree that leads through them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,14 @@ class Chip:
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """A row of the report. ``parts``: what it shows when opened."""
+    """A row of the report. ``parts``: what it shows when opened, read only then."""
 
     id: str
     at: str
     who: str
     status: Chip
     about: str
-    parts: list[Part]
+    parts: Iterable[Part]
     what: str = ""
     chips: list[Chip] = field(default_factory=list)
     cost: str = ""
@@ -89,50 +90,49 @@ class Entries:
         self.parts = in_order(folder, course, self.questions)
 
     def __len__(self) -> int:
-        return len(self.parts)
+        return sum(not part.is_within for part in self.parts)
 
     def __iter__(self) -> Iterator[ReportEntry]:
-        return map(self._entry, self.parts)
+        return (self.entry(part) for part in self.parts if not part.is_within)
 
     def find(self, entry: str) -> ReportEntry | None:
         """The entry with this id."""
-        return next((self._entry(part) for part in self.parts if part.id == entry), None)
+        return next((self.entry(part) for part in self.parts if part.id == entry), None)
 
-    def matching(self, wanted: str) -> Iterator[tuple[str, list[str]]]:
-        """Yield the ids of entries in which a text occurs, with what is before, in and after its first match there."""
-        pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-        for part in self.parts:
-            found = next(filter(None, map(pattern.search, self._texts(part.what))), None)
-            if found is not None:
-                start, end = found.span()
-                before = found.string[max(0, start - AROUND) : start]
-                yield part.id, [f"{'… ' if start > AROUND else ''}{before}", found[0], found.string[end : end + AROUND]]
+    def excerpt(self, part: TimedPart, pattern: re.Pattern[str]) -> list[str]:
+        """What is before, in and after the first match in what the part says; empty without a match."""
+        if not any(map(pattern.search, self._texts(part.what, exact=False))):  # most have none: nothing is masked
+            return []
+        found = next(filter(None, map(pattern.search, self._texts(part.what, exact=True))), None)
+        if found is None:
+            return []
+        start, end = found.span()
+        before = found.string[max(0, start - AROUND) : start]
+        return [f"{'… ' if start > AROUND else ''}{before}", found[0], found.string[end : end + AROUND]]
 
-    def _texts(self, what: Happened) -> Iterator[str]:
-        """Yield what an entry says, and the files that it shows, without secrets."""
+    def _texts(self, what: Happened, *, exact: bool) -> Iterator[str]:
+        """Yield what an entry says, and the files that it shows. ``exact``: they have secrets, which are masked."""
         files: list[Path] = []
         match what:
             case ReportedTurn():
                 yield f"{what.role} turn {what.number} {what.summary}"
                 folder = TurnFolder.of(self._folder, what.role, what.number).path
-                files = [*(folder / name for name in FILES), *map(self._result_of, what.tests)]
+                files = [folder / name for name in FILES]
             case Question():
                 comment = what.answer.comment if what.answer else ""
-                yield self._folder.redact(f"{what.question}\n{what.show}\n{comment}")
+                asked = f"{what.question}\n{what.show}\n{comment}"
+                yield self._folder.redact(asked) if exact else asked
             case TestRun():
-                files = [self._result_of(what)]
+                files = [self._folder.path / "tests" / f"{what.number:03d}" / "result.json"]
             case Path():
                 files = [what / "result.json"]
             case Note():
                 yield what.words
         for path in files:
-            if text := self._reader.text(path, exact=True):
+            if text := self._reader.text(path, exact=exact):
                 yield text.text
 
-    def _result_of(self, tests: TestRun) -> Path:
-        return self._folder.path / "tests" / f"{tests.number:03d}" / "result.json"
-
-    def _entry(self, part: TimedPart) -> ReportEntry:
+    def entry(self, part: TimedPart) -> ReportEntry:
         match part.what:
             case ReportedTurn() as turn:
                 return self._turn(turn)
@@ -143,7 +143,7 @@ class Entries:
             case Path() as folder:
                 return self._check(folder, part)
             case Note() as note:
-                return _added(note)
+                return ReportEntry(part.id, note.began, note.who, Chip("noted"), note.words, [])
 
     def _turn(self, turn: ReportedTurn) -> ReportEntry:
         folder = TurnFolder.of(self._folder, turn.role, turn.number)
@@ -160,7 +160,7 @@ class Entries:
             chips=_chips(turn, result),
             about=one_line(result.get("reason") or turn.summary, 300),
             cost=_cost(result),
-            parts=list(turn_parts(self._reader, turn, folder, result)),
+            parts=turn_parts(self._reader, turn, folder, result),
         )
 
     def _question(self, question: Question) -> ReportEntry:
@@ -175,23 +175,23 @@ class Entries:
         return ReportEntry(
             id=question_id(question.key),
             at=question.asked_at,
-            who=f"question {question.key}",
+            who="question",
+            what=question.key,
             status=status,
             chips=[Chip(f"by {by}")] if by else [],
             about=f"{about}{said}",
-            parts=list(question_parts(self._reader, question)),
+            parts=question_parts(self._reader, question),
         )
 
     def _tests(self, tests: TestRun) -> ReportEntry:
         number = f"{tests.number:03d}"
-        parts = test_parts(self._reader, self._folder.path / "tests" / number, "Result")
         return ReportEntry(
             id=tests_id(tests.number),
             at=tests.began,
             who=f"tests {number}",
             status=Chip(judged(tests.told), tone_of(judged(tests.told))),
             about=verdict(tests.told),
-            parts=list(parts),
+            parts=test_parts(self._reader, self._folder.path / "tests" / number, "Result"),
         )
 
     def _check(self, folder: Path, part: TimedPart) -> ReportEntry:
@@ -205,7 +205,7 @@ class Entries:
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),
-            parts=list(test_parts(self._reader, folder, "Result")),
+            parts=test_parts(self._reader, folder, "Result"),
         )
 
 
@@ -244,31 +244,30 @@ def _cost(result: dict[str, Any]) -> str:
     return ", ".join(filter(None, words))
 
 
-def _added(note: Note) -> ReportEntry:
-    status = Chip("noted")
-    return ReportEntry(note_id(note), note.began, note.who, status, note.words, [])
-
-
 @dataclass(frozen=True)
 class TimedPart:
-    """``id``: of its entry. ``what``: a check is identified by its folder. Tests after a turn belong to that turn.
+    """``id``: of its entry. ``what``: a check is identified by its folder.
 
-    ``piece``: the key of the piece of work that it belongs to; that of the run itself is empty.
+    ``piece``: the key of the piece of work that it belongs to; that of the run itself is empty. ``is_within``: whether
+    the entry of a turn shows it, as that turn's tests.
     """
 
     id: str
     at: str
     what: Happened
     piece: str = ""
+    is_within: bool = False
 
 
 def in_order(folder: RunFolder, course: Course, questions: Sequence[Question]) -> list[TimedPart]:
     """Return everything that began, earliest first."""
     turns = [*_all_turns(folder, course)]
     found = [TimedPart(turn_id(turn.role, turn.number), turn.began, turn, turn.piece) for turn in turns]
+    of_turns = {tests.number: turn.piece for turn in turns for tests in turn.tests}
     of_pieces = {tests.number: piece.key for piece in course.pieces.values() for tests in piece.tests}
-    alone = (tests for tests in course.tests.values() if not tests.turn)
-    found += [TimedPart(tests_id(each.number), each.began, each, of_pieces.get(each.number, "")) for each in alone]
+    for number, tests in course.tests.items():
+        piece = of_turns.get(number, of_pieces.get(number, ""))
+        found.append(TimedPart(tests_id(number), tests.began, tests, piece, is_within=number in of_turns))
     asked = {f"{turn.role}.turn_{turn.number:03d}": turn.piece for turn in turns} | {key: key for key in course.pieces}
     found += [TimedPart(question_id(each.key), each.asked_at, each, asked.get(each.key, "")) for each in questions]
     found += _checks(folder, course.pieces)
@@ -293,7 +292,11 @@ def _checks(folder: RunFolder, pieces: Mapping[str, WorkPiece]) -> Iterator[Time
 
 
 OPEN_BELOW = 60
-"""Number of entries up to which all branches are open at first; otherwise, those that have ended well are closed."""
+"""Number of entries up to which all branches are open at first; otherwise, as many that have not ended well."""
+MOST_PARTS = 100
+"""Parts of a branch above which they are divided into ranges of that many."""
+RANGE = "~"
+WORST_FIRST = (BAD, WARN, BUSY, GOOD, IDLE)
 
 ToneOf = Callable[[WorkPiece], str]
 """How a piece of the run is doing: `Course.tone_of`."""
@@ -311,65 +314,119 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Branch:
-    """A visit of a step, or a task of it. ``id``: its key; ``parts``: what it consists of, in order."""
+    """A visit of a step, a task of it, or a range of them. ``id``: its key; ``count``: of its parts.
+
+    ``find_parts``: returns what it consists of, in order.
+    """
 
     id: str
     label: str
     tone: str
     about: str
     is_open: bool
-    parts: list[Branch | Leaf] = field(default_factory=list)
+    count: int
+    find_parts: Callable[[], list[Branch | Leaf]]
+
+    @cached_property
+    def parts(self) -> list[Branch | Leaf]:
+        """Read when it is opened: a run may have ten thousand of them."""
+        return self.find_parts()
 
 
-def run_tree(course: Course, entries: Entries, tone: ToneOf) -> list[Branch | Leaf]:
-    """Everything that began, below the piece of work that it belongs to."""
-    below: dict[str, list[TimedPart]] = {}
-    for part in entries.parts:
-        below.setdefault(part.piece, []).append(part)
-    return _Growing(course, below, tone, is_small=len(entries) <= OPEN_BELOW).parts(course.run)
+class RunTree:
+    """Everything that began, below the piece of work that it belongs to.
 
+    ``shown``: the ids of entries or branches that are to be seen, whatever else is closed.
+    """
 
-class _Growing:
-    def __init__(
-        self, course: Course, below: Mapping[str, Sequence[TimedPart]], tone: ToneOf, *, is_small: bool
-    ) -> None:
-        self._course, self._below, self._tone, self._is_small = course, below, tone, is_small
+    def __init__(self, course: Course, entries: Entries, tone: ToneOf, *shown: str) -> None:
+        self._course, self._tone = course, tone
+        self._entries = entries
+        self._is_small = len(entries) <= OPEN_BELOW
+        self._left = OPEN_BELOW
+        self._opened = {*shown, *(branch for each in shown if each for branch in self.path_to(each))}
 
-    def parts(self, piece: WorkPiece) -> list[Branch | Leaf]:
-        found: list[tuple[str, Branch | Leaf]] = [(part.began or "~", self._branch(part)) for part in piece.parts]
-        found += [(each.at, leaf) for each in self._below.get(piece.key, ()) for leaf in self._leaves(each)]
+    @cached_property
+    def _below(self) -> Mapping[str, Sequence[TimedPart]]:
+        below: dict[str, list[TimedPart]] = {}
+        for part in self._entries.parts:
+            below.setdefault(part.piece, []).append(part)
+        return below
+
+    @cached_property
+    def parts(self) -> list[Branch | Leaf]:
+        """Those of the run itself."""
+        return self._parts(self._course.run)
+
+    def branch(self, wanted: str) -> Branch | None:
+        """The branch with this id."""
+        if piece := self._course.pieces.get(wanted):
+            return self._branch(piece)
+        above = self._course.pieces.get(wanted.rpartition(RANGE)[0])
+        found = (part for part in self._parts(above) if part.id == wanted) if above is not None else ()
+        return next((part for part in found if isinstance(part, Branch)), None)
+
+    def path_to(self, wanted: str) -> list[str]:
+        """The ids of the branches in which an entry or a branch is, from the top."""
+        above = {part.key: piece for piece in self._course.pieces.values() for part in piece.parts}
+        key = next((part.piece for part in self._entries.parts if part.id == wanted), None)
+        if key is None and RANGE in wanted:
+            key = wanted.rpartition(RANGE)[0]
+        piece = above.get(wanted) if key is None else self._course.pieces.get(key)
+        path = []
+        while piece is not None:
+            ids = [each.id if isinstance(each, TimedPart) else each.key for each in self._ordered(piece)]
+            if len(ids) > MOST_PARTS and wanted in ids:
+                path.append(f"{piece.key}{RANGE}{ids.index(wanted) // MOST_PARTS}")
+            if piece.key:
+                path.append(piece.key)
+            wanted, piece = piece.key, above.get(piece.key)
+        return path[::-1]
+
+    def _ordered(self, piece: WorkPiece) -> list[WorkPiece | TimedPart]:
+        found: list[tuple[str, WorkPiece | TimedPart]] = [(part.began or "~", part) for part in piece.parts]
+        found += [(part.at, part) for part in self._below.get(piece.key, ())]
         return [part for _, part in sorted(found, key=lambda each: each[0])]
 
+    def _parts(self, piece: WorkPiece) -> list[Branch | Leaf]:
+        latest_first = reversed(self._ordered(piece))  # of those that are open at first
+        found = [self._branch(each) if isinstance(each, WorkPiece) else self.leaf(each) for each in latest_first]
+        found.reverse()
+        if len(found) <= MOST_PARTS:
+            return found
+        ranges = (found[start : start + MOST_PARTS] for start in range(0, len(found), MOST_PARTS))
+        return [self._range(f"{piece.key}{RANGE}{number}", parts) for number, parts in enumerate(ranges)]
+
+    def _range(self, id: str, parts: list[Branch | Leaf]) -> Branch:
+        tone = min((part.tone for part in parts), key=WORST_FIRST.index)
+        is_open = id in self._opened or any(isinstance(part, Branch) and part.is_open for part in parts)
+        return Branch(id, f"{parts[0].label} to {parts[-1].label}", tone, "", is_open, len(parts), lambda: parts)
+
     def _branch(self, piece: WorkPiece) -> Branch:
-        tone = self._tone(piece)
+        tone, count = self._tone(piece), len(piece.parts) + len(self._below.get(piece.key, ()))
         took = seconds_between(piece.began, piece.ended or self._course.at) if piece.began else None
         label = piece.label if piece.is_task or piece.visit < 2 else f"{piece.label} x{piece.visit}"
         about = one_line(piece.bad or piece.reason) or ("" if took is None else duration(took))
-        is_open = self._is_small or tone not in (GOOD, IDLE)
-        return Branch(piece.key, one_line(label, 80), tone, about, is_open, self.parts(piece))
+        is_open = self._is_small or piece.key in self._opened
+        if not is_open and tone not in (GOOD, IDLE):
+            self._left -= count
+            is_open = self._left >= 0
+        return Branch(piece.key, one_line(label, 80), tone, about, is_open, count, partial(self._parts, piece))
 
-    def _leaves(self, part: TimedPart) -> Iterator[Leaf]:
+    def leaf(self, part: TimedPart) -> Leaf:
         match part.what:
             case ReportedTurn() as turn:
-                tone = tone_of(turn.status, BAD) if turn.ended else BUSY if self._is_at_work(turn) else WARN
-                yield Leaf(part.id, f"{turn.role} {turn.number}", tone, one_line(turn.summary, 80))
-                yield from (self._tests(part.id, tests) for tests in turn.tests)
-            case TestRun() as tests:
-                yield self._tests(part.id, tests)
-            case Question() as question:
-                answer = question.answer
-                tone = WARN if answer is None else GOOD if answer.approved else BAD
-                yield Leaf(part.id, "question", tone, one_line(question.question, 80))
-            case Note() as note:
-                yield Leaf(part.id, note.who, IDLE, one_line(note.words, 80))
-            case _:
+                tone = turn_tone(turn, self._course, self._tone)
+                return Leaf(part.id, f"{turn.role} {turn.number}", tone, one_line(turn.summary, 80))
+            case Path():  # its result may be long
                 piece = self._course.pieces.get(part.piece)
-                yield Leaf(part.id, "check", IDLE if piece is None else self._tone(piece))
+                return Leaf(part.id, "check", IDLE if piece is None else self._tone(piece))
+        entry = self._entries.entry(part)
+        return Leaf(part.id, entry.who, entry.status.tone, one_line(entry.about, 80))
 
-    def _is_at_work(self, turn: ReportedTurn) -> bool:
-        piece = self._course.pieces.get(turn.piece, self._course.run)
-        return self._tone(piece) == BUSY
 
-    @staticmethod
-    def _tests(entry: str, tests: TestRun) -> Leaf:
-        return Leaf(entry, f"tests {tests.number:03d}", tone_of(judged(tests.told)), verdict(tests.told))
+def turn_tone(turn: ReportedTurn, course: Course, tone: ToneOf) -> str:
+    """How a turn is doing: one without an end is at work as long as its piece is."""
+    if turn.ended:
+        return tone_of(turn.status, BAD)
+    return BUSY if tone(course.pieces.get(turn.piece, course.run)) == BUSY else WARN

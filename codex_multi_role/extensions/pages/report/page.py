@@ -14,7 +14,7 @@ from jinja2.environment import TemplateStream
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.extensions.pages.report.changes import changes_parts
-from codex_multi_role.extensions.pages.report.entries import Entries, run_tree, text_sizes
+from codex_multi_role.extensions.pages.report.entries import Entries, RunTree, text_sizes
 from codex_multi_role.extensions.pages.report.flow_picture import KnownFlows
 from codex_multi_role.extensions.pages.report.page_parts import load_parts, page_parts
 from codex_multi_role.extensions.pages.report.parts import cut_length
@@ -75,7 +75,7 @@ def _page(folder: RunFolder) -> TemplateStream:
         flows=flows,
         pictures=flows.drawn(course, tone),
         timeline=timeline(course, entries.questions, tone),
-        tree=run_tree(course, entries, tone),
+        tree=RunTree(course, entries, tone),
         entries=entries,
         result=result_of(folder, record),
         parts=parts,

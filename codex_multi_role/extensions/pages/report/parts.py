@@ -52,7 +52,7 @@ OPEN_AT_FIRST = 1_500
 class Part:
     """``file``: where it is in the run's folder. ``length``: of a text, in characters.
 
-    ``of``: the size of the whole in bytes, if only its beginning is shown.
+    ``of``: the size of the whole in bytes, if only its beginning is shown. ``id``: its own address, if it has one.
     """
 
     title: str
@@ -61,6 +61,7 @@ class Part:
     length: int | None = None
     of: int | None = None
     is_open: bool = True
+    id: str = ""
 
 
 def cut_length(sizes: Iterable[int]) -> int:
@@ -147,7 +148,9 @@ def turn_parts(reader: Reader, turn: ReportedTurn, folder: TurnFolder, result: M
     else:
         yield from _text(reader, path / APPLIED, "Files", exact=True)
     for tests in turn.tests:
-        yield from test_parts(reader, reader.folder / "tests" / f"{tests.number:03d}", f"Tests {tests.number:03d}")
+        number = f"{tests.number:03d}"
+        for place, part in enumerate(test_parts(reader, reader.folder / "tests" / number, f"Tests {number}")):
+            yield part if place else replace(part, id=f"tests-{number}")
     yield Part("Details", value_html(_details(result)), reader.name(path / "turn.json"), is_open=False)
 
 

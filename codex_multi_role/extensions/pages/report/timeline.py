@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 
-from codex_multi_role.extensions.pages.report.entries import ToneOf, question_id, tests_id, turn_id
+from codex_multi_role.extensions.pages.report.entries import (
+    WORST_FIRST,
+    ToneOf,
+    question_id,
+    tests_id,
+    turn_id,
+    turn_tone,
+)
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece
@@ -23,6 +31,8 @@ LABELLED_PIXELS = 20
 """Width of a bar from which on it has a label."""
 MOST_LANES = 12
 """Of tasks, and of test runs: more of them share a lane."""
+MOST_BARS = 400
+"""Of a lane: more of them share bars."""
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
 ROW, AXIS = 26, 24
@@ -182,7 +192,7 @@ class _TimelineDrawing:
         tests = self._course.tests.values()
         lanes += _lanes("tests", "tests", [(f"tests {each.number:03d}", self._tests(each)) for each in tests])
         lanes.append(Lane("questions", "person", [self._question(each) for each in self._questions]))
-        yield from (lane for lane in lanes if lane.bars)
+        yield from (replace(lane, bars=_shared(lane.bars)) for lane in lanes if lane.bars)
 
     def _steps(self) -> Iterator[Bar]:
         for number, visit in enumerate(self._visits):
@@ -197,7 +207,7 @@ class _TimelineDrawing:
         return self._bar(task.began, task.ended, self._tone(task), title, first, state)
 
     def _turn(self, turn: ReportedTurn) -> Bar:
-        tone = tone_of(turn.status, BAD) if turn.ended else self._open(turn)
+        tone = turn_tone(turn, self._course, self._tone)
         status = status_in_words(turn.status) if turn.ended else "no end"
         seconds = duration(max(0.0, self._end(turn.ended) - _seconds(turn.began)))
         title = f"{turn.role}, turn {turn.number}: {status}, {seconds}"
@@ -205,14 +215,10 @@ class _TimelineDrawing:
         label = f"{turn.number} {task.name}" if task is not None else str(turn.number)
         return self._bar(turn.began, turn.ended, tone, title, turn_id(turn.role, turn.number), label)
 
-    def _open(self, turn: ReportedTurn) -> str:
-        return BUSY if self._tone(self._course.pieces.get(turn.piece, self._course.run)) == BUSY else WARN
-
     def _tests(self, tests: TestRun) -> Bar:
-        target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
         tone = tone_of(judged(tests.told)) if tests.ended else WARN
         title = f"tests {tests.number:03d}: {judged(tests.told)}"
-        return self._bar(tests.began, tests.ended, tone, title, target, verdict(tests.told))
+        return self._bar(tests.began, tests.ended, tone, title, tests_id(tests.number), verdict(tests.told))
 
     def _question(self, question: Question) -> Bar:
         answer = question.answer
@@ -232,6 +238,22 @@ def _lanes(name: str, kind: str, bars: Sequence[tuple[str, Bar]]) -> list[Lane]:
     if len(bars) > MOST_LANES:
         return [Lane(name, kind, [bar for _, bar in bars])]
     return [Lane(one_line(of, 60), kind, [bar]) for of, bar in bars]
+
+
+def _shared(bars: list[Bar]) -> list[Bar]:
+    """One bar for all of a lane that begin at nearly the same place, if they are too many to be told apart."""
+    if len(bars) <= MOST_BARS:
+        return bars
+    places = groupby(bars, lambda bar: int(bar.x * MOST_BARS / 100))
+    return [_together(list(each)) for _, each in places]
+
+
+def _together(bars: list[Bar]) -> Bar:
+    if len(bars) == 1:
+        return bars[0]
+    worst = min(bars, key=lambda bar: WORST_FIRST.index(bar.tone))
+    width = max(bar.x + bar.width for bar in bars) - bars[0].x
+    return replace(worst, x=bars[0].x, width=round(width, 3), title=f"{len(bars)} in one bar: {worst.title}", label="")
 
 
 def _seconds(at: str) -> float:

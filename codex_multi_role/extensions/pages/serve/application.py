@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
-from codex_multi_role.extensions.pages.serve.followed_run import Followers
+from codex_multi_role.extensions.pages.serve.followed_run import TOO_MANY, Followers, TooManyViewers
 from codex_multi_role.extensions.pages.serve.forms import (
     LABELS,
     MOST_BYTES,
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 ASSETS: list[str | tuple[str, str]] = [
     (f"codex_multi_role.{room}", "assets") for room in ("extensions.pages.report", "extensions.pages.serve")
 ]
+INTERNAL_ERROR = (500, "Internal error", "See the terminal of the server for details.")
+NO_RUN = (404, "Run not found", "The start page lists all runs.")
 NOT_STARTED_HERE = (
     "Runs are not started from these pages",
     "Workers execute the runs of this server. Submit goals with `codex-multi-role batch`.",
@@ -84,6 +86,7 @@ def create_application(
             Route("/runs/{run}", run_pages.show),
             Route("/runs/{run}/decide", run_pages.decide),
             Route("/runs/{run}/panel", run_pages.panel),
+            Route("/runs/{run}/tree", run_pages.tree),
             Route("/runs/{run}/search", run_pages.search),
             Route("/runs/{run}/changes", run_pages.changes),
             Route("/runs/{run}/events", run_pages.events),
@@ -93,8 +96,8 @@ def create_application(
             Mount("/static", StaticFiles(packages=ASSETS)),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
-        exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _internal_error}
-        | {RunNotFound: _no_run},
+        exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _problem(*INTERNAL_ERROR)}
+        | {RunNotFound: _problem(*NO_RUN), TooManyViewers: _problem(503, *TOO_MANY)},
     )
     return RequestGuard(application, access)  # outermost, so that it also guards error responses
 
@@ -195,13 +198,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return problem(error.status_code, error.detail)
 
 
-async def _no_run(request: Request, error: Exception) -> Response:
-    return problem(404, "Run not found", "The start page lists all runs.")
+def _problem(status_code: int, title: str, advice: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answer(request: Request, error: Exception) -> Response:
+        return problem(status_code, title, advice)
+
+    return answer
 
 
 async def _storage_error(request: Request, error: Exception) -> Response:
     return problem(503, "Not available now", f"{error}. {getattr(error, 'hint', '')}".strip())
-
-
-async def _internal_error(request: Request, error: Exception) -> Response:
-    return problem(500, "Internal error", "See the terminal of the server for details.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 from anyio import to_thread
@@ -19,7 +20,7 @@ from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
-from codex_multi_role.extensions.pages.report.entries import Entries, ReportEntry, run_tree, turn_id
+from codex_multi_role.extensions.pages.report.entries import Entries, Leaf, ReportEntry, RunTree, turn_id
 from codex_multi_role.extensions.pages.report.flow_picture import KnownFlows
 from codex_multi_role.extensions.pages.report.page import facts_of, figures_of
 from codex_multi_role.extensions.pages.report.parts import LONGEST
@@ -32,12 +33,14 @@ from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import (
     BAD,
     GOOD,
+    WARN,
     Incident,
     next_from_record,
     raised_limits,
     run_status,
     tone_of,
 )
+from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
 from codex_multi_role.presentation.result import ShownResult, result_of
@@ -96,9 +99,12 @@ def _level(event: RunEvent) -> str:
 
 
 KEPT_LINES = 1000
-TURNS_DRAWN_A_SECOND = 200
-"""A run with many turns is not drawn again for each event: after 1,000 turns at most every five seconds."""
-FEW_TURNS = 100
+FEW_TURNS, TURNS_DRAWN_A_SECOND = 100, 1000
+"""A run with many turns is not drawn again for each event: after 1,000 turns at most every second."""
+SEARCH_SECONDS, FOUND_AT_ONCE = 0.5, 100
+"""What one answer to a search takes and has at most; the next one continues."""
+KINDS = {"turn": ("turn-",), "check": ("tests-", "check-"), "question": ("question-",)}
+Excerpts = list[tuple[Leaf, list[str]]]
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
 """Maximum age of the run's record, questions and liveness while it records no events."""
@@ -200,9 +206,14 @@ class FollowedRun:
         self._flows = KnownFlows()
         self._flows_of = ""
         self._drawn: dict[str, str] = {}
+        self._drawn_of: object = None
         self._drawn_at = 0.0
+        self._told: object = None
+        self._entries: Entries | None = None
         self._course_lock = threading.Lock()  # waits: for one look or one panel, ended by it
         self.snapshot = Snapshot()
+        self.behind = False
+        """Whether there is more to read at once than `snapshot` has."""
 
     def look(self) -> bool:
         """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run no longer exists."""
@@ -212,20 +223,49 @@ class FollowedRun:
     def entry(self, wanted: str) -> ReportEntry | None:
         """What there is of the turn, test run, check or question with this id; of the latest turn, if it is empty.
 
-        Any thread may ask.
+        Any thread may ask, also for what follows.
         """
         with self._course_lock:
             latest = next(reversed(self._plain.course.turns), None)
-            return self._entries().find(wanted or (turn_id(*latest) if latest else ""))
+            return self._now.find(wanted or (turn_id(*latest) if latest else ""))
 
-    def search(self, wanted: str) -> dict[str, list[str]]:
-        """The entries in which a text occurs, as `Entries.matching` yields them. Any thread may ask."""
+    def tree(self, *shown: str) -> RunTree:
+        """What happened, as it is now; ``shown`` as in `RunTree`."""
         with self._course_lock:
-            entries = self._entries()
-        return dict(entries.matching(wanted))  # reads files for long: the run is followed meanwhile
+            return self._tree(*shown)
 
-    def _entries(self) -> Entries:
-        return Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
+    def search(self, wanted: str, kind: str = "", after: int = 0) -> tuple[Excerpts, int | None, int]:
+        """The entries in which a text occurs, from a place on; where the search continues; of how many.
+
+        ``kind``: of `KINDS`, or "problem".
+        """
+        with self._course_lock:
+            parts, tree, excerpt = self._now.parts, self._tree(), self._now.excerpt
+        pattern, end = re.compile(re.escape(wanted), re.IGNORECASE), time.monotonic() + SEARCH_SECONDS
+        found: Excerpts = []
+        for place, part in enumerate(parts[after:], after):
+            if len(found) >= FOUND_AT_ONCE or time.monotonic() > end:
+                return found, place, len(parts)
+            if not part.id.startswith(KINDS.get(kind, ("",))):
+                continue
+            if kind == "problem" and tree.leaf(part).tone not in (BAD, WARN):
+                continue
+            shown = excerpt(part, pattern) if wanted else []
+            if shown or not wanted:
+                found.append((tree.leaf(part), shown))
+        return found, None, len(parts)
+
+    @property
+    def _now(self) -> Entries:
+        if self._entries is None:
+            self._entries = Entries(self._folder, self._plain.course, LONGEST, alive=is_alive(self._folder))
+        return self._entries
+
+    def _tree(self, *shown: str) -> RunTree:
+        return RunTree(self._plain.course, self._now, self._tone, *shown)
+
+    def _tone(self, piece: WorkPiece) -> str:
+        return self._plain.course.tone_of(piece, alive=self._facts is None or self._facts.alive)
 
     def _look(self) -> bool:
         if time.monotonic() - self._refreshed_at >= FACTS_SECONDS:
@@ -236,18 +276,18 @@ class FollowedRun:
             self._number += 1
             self._apply_line(line)
         if self._number == before and self._drawn and time.monotonic() - self._facts_at < FACTS_SECONDS:
+            self.behind = False
             return False
         self._facts = self._read_facts()
         self._facts_at = time.monotonic()
+        told = (self._number, self._facts.alive, [question.key for question in self._facts.questions])
+        if told != self._told:
+            self._told, self._entries = told, None
         latest = self._take_snapshot(self._facts)
         changed = (latest.number, latest.parts) != (self.snapshot.number, self.snapshot.parts)
         self.snapshot = latest
+        self.behind = self._reader.behind
         return changed
-
-    @property
-    def behind(self) -> bool:
-        """Whether there is more to read at once."""
-        return self._reader.behind
 
     def _apply_line(self, line: bytes) -> None:
         for record in read_records([line]):
@@ -306,28 +346,22 @@ class FollowedRun:
         return PagePart(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])
 
     def _drawings(self, facts: Facts) -> dict[str, str]:
-        """The parts that show every turn, drawn again only if that does not take most of the time.
-
-        Those of many turns are empty at first: nobody waits for them to see the rest of the page.
-        """
+        """The parts that show every turn, drawn again only if that does not take most of the time."""
         course = self._plain.course
-        if len(course.turns) > FEW_TURNS:
-            if self._reader.behind or self.snapshot.facts is None:
-                return self._drawn or dict.fromkeys(DRAWN, "")
-            if self._drawn and time.monotonic() - self._drawn_at < len(course.turns) / TURNS_DRAWN_A_SECOND:
-                return self._drawn
+        turns = len(course.turns)
+        is_early = turns > FEW_TURNS and time.monotonic() - self._drawn_at < turns / TURNS_DRAWN_A_SECOND
+        if self._reader.behind or (self._drawn and (is_early or self._told == self._drawn_of)):
+            return self._drawn or dict.fromkeys(DRAWN, "")
         if self._flows_of != course.started.at or self._flows.problem:
             self._flows_of, self._flows = course.started.at, KnownFlows.of_run(self._folder, facts.record, course)
-        tone = partial(course.tone_of, alive=facts.alive)
-        entries = Entries(self._folder, course, LONGEST, alive=facts.alive)
         values = {
             "flows": self._flows,
-            "pictures": self._flows.drawn(course, tone),
-            "timeline": timeline(course, entries.questions, tone),
-            "tree": run_tree(course, entries, tone),
+            "pictures": self._flows.drawn(course, self._tone),
+            "timeline": timeline(course, self._now.questions, self._tone),
+            "tree": self._tree(),
         }
         self._drawn = {name: template(f"{name}.html", TEMPLATES).render(**values) for name in DRAWN}
-        self._drawn_at = time.monotonic()
+        self._drawn_at, self._drawn_of = time.monotonic(), self._told
         return self._drawn
 
 
@@ -348,6 +382,9 @@ MOST_FOLLOWED = 200
 WAKE_SECONDS = 1.0
 FIRST_SECONDS = 20.0
 """Maximum wait of a page until a log is read to its end."""
+
+
+TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 
 class TooManyViewers(Exception):
@@ -425,11 +462,11 @@ class Followers:
                 raise follower.failure
             return follower.snapshot
 
-    async def ask(self, folder: RunFolder, question: Callable[[FollowedRun, str], T], wanted: str) -> T:
+    async def ask(self, folder: RunFolder, question: Callable[[FollowedRun], T]) -> T:
         """Return what ``question`` says of the run as it is now, in a thread. Raises as `snapshot` does."""
         await self.snapshot(folder)
         async with self._visit(folder) as follower:
-            return await to_thread.run_sync(question, follower.state, wanted)
+            return await to_thread.run_sync(question, follower.state)
 
     @property
     def full(self) -> bool:

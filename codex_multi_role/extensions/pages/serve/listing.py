@@ -1,4 +1,4 @@
-"""All runs for the first page: newest first, searchable, in pages."""
+"""The runs that the pages show, what can be done about them, and the list of the first page."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.extensions.pages.report.changes import writers_of
+from codex_multi_role.extensions.pages.report.entries import ReportEntry, RunTree
 from codex_multi_role.extensions.pages.report.page_parts import page_parts
+from codex_multi_role.extensions.pages.report.rendering import template
 from codex_multi_role.extensions.pages.serve.deciding import (
     ADD,
     OF_LINES,
@@ -32,14 +34,8 @@ from codex_multi_role.extensions.pages.serve.deciding import (
     values_of,
     with_box,
 )
-from codex_multi_role.extensions.pages.serve.followed_run import (
-    Facts,
-    FollowedRun,
-    Followers,
-    LogFilter,
-    TooManyViewers,
-)
-from codex_multi_role.extensions.pages.serve.forms import Form, in_form_words, page, problem
+from codex_multi_role.extensions.pages.serve.followed_run import TOO_MANY, Facts, Followers, LogFilter
+from codex_multi_role.extensions.pages.serve.forms import TEMPLATES, Form, in_form_words, page, problem
 from codex_multi_role.extensions.pages.serve.listing import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
@@ -73,7 +69,6 @@ DONE = {
     "started": "The run has started.",
 }
 """Confirmations by their name in the URL, so that a link cannot make the page show any other text."""
-TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
 MOST_POINTS = 100
@@ -104,20 +99,29 @@ class RunPages:
     async def panel(self, request: Request) -> Response:
         """What the entry ``?at=`` shows, as the part of the page that it fills."""
         folder = await run_in_threadpool(self._folder, request)
-        try:
-            entry = await self._followers.ask(folder, FollowedRun.entry, request.query_params.get("at", ""))
-        except TooManyViewers:
-            return problem(503, *TOO_MANY)
-        return page("panel.html", 404 if entry is None else 200, entry=entry, run_id=folder.run_id)
+        entry, tree = await self._selected(folder, request.query_params)
+        within = tree.path_to(entry.id) if entry else []
+        return page("panel.html", 404 if entry is None else 200, entry=entry, within=within, run_id=folder.run_id)
+
+    async def tree(self, request: Request) -> Response:
+        """What is in the branch ``?of=`` of the tree."""
+        folder = await run_in_threadpool(self._folder, request)
+        wanted = request.query_params.get("of", "")
+        branch = await self._followers.ask(folder, lambda run: run.tree().branch(wanted))
+        return problem(404, "Branch not found") if branch is None else page("tree.html", branch=branch)
 
     async def search(self, request: Request) -> Response:
-        """Which entries have the text ``?text=``, by id, and where, as JSON."""
+        """The entries of the kind ``?kind=`` that have the text ``?text=``, from the place ``?after=`` on, as JSON."""
         folder = await run_in_threadpool(self._folder, request)
-        wanted = request.query_params.get("text", "")[:LONGEST_SEARCH]
-        try:
-            return JSONResponse(await self._followers.ask(folder, FollowedRun.search, wanted))
-        except TooManyViewers:
-            return problem(503, *TOO_MANY)
+        wanted, kind = (request.query_params.get(name, "")[:LONGEST_SEARCH] for name in ("text", "kind"))
+        after = _number(request.query_params.get("after"))
+        found, place, whole = await self._followers.ask(folder, lambda run: run.search(wanted, kind, after))
+        html = template("tree.html", TEMPLATES).render(found=found)
+        return JSONResponse({"html": html, "found": len(found), "next": place, "whole": whole})
+
+    async def _selected(self, folder: RunFolder, chosen: Mapping[str, str]) -> tuple[ReportEntry | None, RunTree]:
+        at, opened = (chosen.get(name, "") for name in ("at", "open"))
+        return await self._followers.ask(folder, lambda run: (run.entry(at), run.tree(at, opened)))
 
     async def decide(self, request: Request) -> Response:
         """Show a question of the run with what the decision needs: the one that ``?question=`` names, or the first."""
@@ -163,11 +167,9 @@ class RunPages:
         folder = await run_in_threadpool(self._folder, request)
         if self._followers.full:
             return PlainTextResponse(TOO_MANY[0], 503, {"Retry-After": "30"})
-        after = 0
-        with suppress(ValueError):
-            after = int(request.headers.get("last-event-id") or request.query_params.get("after") or 0)
+        after = _number(request.headers.get("last-event-id") or request.query_params.get("after"))
         known = frozenset(request.query_params.get("known", "").split(","))
-        stream = self._followers.stream(folder, max(0, after), known)
+        stream = self._followers.stream(folder, after, known)
         return EventSourceResponse(stream, ping=PING_SECONDS)
 
     def files(self, request: Request) -> Response:
@@ -231,18 +233,18 @@ class RunPages:
         wrong: str = "",
         hint: str = "",
     ) -> Response:
-        """``chosen``: what the address selects, an entry and lines of the log."""
-        try:
-            snapshot = await self._followers.snapshot(folder)
-            entry = await self._followers.ask(folder, FollowedRun.entry, chosen.get("at", ""))
-        except TooManyViewers:
-            return problem(503, *TOO_MANY)
+        """``chosen``: what the address selects, an entry, a branch and lines of the log."""
+        snapshot = await self._followers.snapshot(folder)
+        entry, tree = await self._selected(folder, chosen)
         if snapshot.facts is None:
             raise RunNotFound(folder.run_id)
+        parts = snapshot.named
+        if chosen.get("at") or chosen.get("open"):
+            parts["tree"] = replace(parts["tree"], html=template("tree.html", TEMPLATES).render(tree=tree))
         values: dict[str, Any] = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
+        values |= {"parts": parts, "within": []}
         values |= {"has_workers": self._runs.has_workers, "form_secret": self._form_secret}
         values |= {"entry": entry, "wanted": LogFilter(*(chosen.get(name, "") for name in ("role", "level", "text")))}
-        values["whole"] = chosen.get("whole", "")
         values["points"] = await run_in_threadpool(_points, folder, snapshot.facts)
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 
@@ -309,6 +311,13 @@ class _FileResponse(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
             await super().__call__(scope, receive, send)
+
+
+def _number(text: str | None) -> int:
+    """A place in an address; 0 for anything else."""
+    with suppress(ValueError):  # not a number, or too long for one
+        return max(0, int(text or 0))
+    return 0
 
 
 def _points(folder: RunFolder, facts: Facts) -> list[str]:

@@ -1,4 +1,4 @@
-"""Starts and resumes runs, each in a process with its own session, which continues when the server ends."""
+"""Starts and resumes runs, each in a process of its own that outlives the server; the form that describes a new one."""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.pages.report.entries import Branch, Entries, Leaf, run_tree
+from codex_multi_role.extensions.pages.report import entries
+from codex_multi_role.extensions.pages.report.entries import Branch, Entries, Leaf, RunTree
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
@@ -33,11 +35,12 @@ def told() -> list[RunEvent]:
     )
 
 
-def tree(tmp_path: Path, events: list[RunEvent], *, alive: bool = True) -> list[Branch | Leaf]:
+def tree(tmp_path: Path, events: list[RunEvent], *shown: str, alive: bool = True) -> RunTree:
     folder = RunFolder.create(tmp_path / "runs", "first")
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", events[-1].at, None, None))
     course = Course.of(events)
-    return run_tree(course, Entries(folder, course, 1000, alive=alive), partial(course.tone_of, alive=alive))
+    entries = Entries(folder, course, 1000, alive=alive)
+    return RunTree(course, entries, partial(course.tone_of, alive=alive), *shown)
 
 
 def lines(parts: list[Branch | Leaf], depth: int = 0) -> list[tuple[int, str, str, str]]:
@@ -49,11 +52,11 @@ def lines(parts: list[Branch | Leaf], depth: int = 0) -> list[tuple[int, str, st
 
 
 def test_everything_is_below_what_it_belongs_to(tmp_path: Path) -> None:
-    assert lines(tree(tmp_path, told())) == [
+    assert lines(tree(tmp_path, told()).parts) == [
         (0, "each", "good", "each.1"),
         (1, "T0 Title 0", "bad", "each.1.0"),
         (2, "coder 1", "good", "turn-coder-1"),
-        (2, "tests 001", "bad", "turn-coder-1"),
+        (2, "tests 001", "bad", "tests-001"),
         (1, "T1 Title 1", "busy", "each.1.1"),
         (2, "coder 2", "busy", "turn-coder-2"),
         (0, "ok", "warn", "ok.1"),
@@ -62,13 +65,36 @@ def test_everything_is_below_what_it_belongs_to(tmp_path: Path) -> None:
 
 
 def test_nothing_is_at_work_in_a_run_without_a_process(tmp_path: Path) -> None:
-    assert "busy" not in {tone for _, _, tone, _ in lines(tree(tmp_path, told(), alive=False))}
+    assert "busy" not in {tone for _, _, tone, _ in lines(tree(tmp_path, told(), alive=False).parts)}
 
 
-def test_what_went_well_in_a_long_run_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.extensions.pages.report.entries.OPEN_BELOW", 1)
-    each, ok = tree(tmp_path, told())
-    assert isinstance(each, Branch)
-    assert isinstance(ok, Branch)
-    assert (each.is_open, ok.is_open) == (False, True)
-    assert [isinstance(part, Branch) and part.is_open for part in each.parts] == [True, True]
+OPENED = [
+    ("", []),
+    ("tests-001", ["~0", "each.1", "each.1~0", "each.1.0", "each.1.0~1"]),
+    ("each.1~1", ["~0", "each.1", "each.1~1"]),
+    ("nothing", []),
+]
+
+
+@pytest.mark.parametrize(("shown", "opened"), OPENED)
+def test_long_run_shows_what_is_wanted_and_the_latest_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, opened: list[str]
+) -> None:
+    """Branches of many parts are divided into ranges."""
+    monkeypatch.setattr(entries, "OPEN_BELOW", 1)
+    monkeypatch.setattr(entries, "MOST_PARTS", 1)
+    long = tree(tmp_path, told(), shown)
+    assert [branch.id for branch in opened_in(long.parts)] == [*opened, "~1", "ok.1"]
+    first, second = long.parts
+    assert (first.label, first.tone, second.label, second.tone) == ("each to each", "good", "ok to ok", "warn")
+    found = long.branch("each.1~0")
+    assert found is not None
+    assert [part.id for part in found.parts] == ["each.1.0"]
+    assert long.branch("each.1~2") is long.branch("nowhere~0") is None
+
+
+def opened_in(parts: list[Branch | Leaf]) -> Iterator[Branch]:
+    for part in parts:
+        if isinstance(part, Branch) and part.is_open:
+            yield part
+            yield from opened_in(part.parts)

@@ -14,7 +14,7 @@ from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.browser import assert_accessible, browser
-from tests.support.recorded_runs import make_run, whole_run
+from tests.support.recorded_runs import make_many_turns, make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
 from tests.support.teams import TeamFolder, read
 
@@ -260,7 +260,8 @@ def test_everything_is_done_without_javascript(browser: Browser, server: Served,
 
 @pytest.fixture(scope="module")
 def shown(team: TeamFolder) -> None:
-    """A run that ended, with long words, and one that asks."""
+    """A run that ended, with long words, one that asks, and one with many turns."""
+    make_many_turns(team.runs, 500, prompt="Do it.", answer="Done.")
     long = "averylongword" * 30
     make_run(team.runs, "ended", goal=long, workspace=long, reason=long)
     asking = make_run(team.runs, "asking", status="parked", outcome="waiting_for_review", exit_code=4)
@@ -331,6 +332,33 @@ def test_turns_are_searched_and_opened_by_keys(page: Page) -> None:
     page.get_by_label("Show", exact=True).select_option("problem")
     page.get_by_text("2 of 7 entries").wait_for()
     assert page.url.endswith("at=turn-planner-2&kind=problem")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize("scripts", [True, False])
+def test_closed_branches_of_a_long_run_open(browser: Browser, server: Served, scripts: bool) -> None:
+    """Only here a browser shows a run of so many turns that branches are closed: they are loaded when opened."""
+    with context(browser, server, java_script_enabled=scripts) as visit:
+        page = visit.new_page()
+        page.goto("/runs/500_turns?at=turn-planner-3")
+        tree = page.get_by_role("navigation", name="Steps, tasks and turns")
+        tree.get_by_role("link", name="planner 3").wait_for()
+        tree.locator("summary", has_text="team x2").first.click()
+        if not scripts:
+            tree.get_by_role("link", name="Show 5 parts").click()
+        tree.get_by_role("link", name="planner 2").click()
+        page.get_by_role("heading", name="planner turn 2").wait_for()
+        tree.get_by_role("link", name="tests 002").click()
+        page.get_by_role("heading", name="tests 002").wait_for()
+        if scripts:
+            assert_accessible(page)
+            page.locator("#lanes rect[data-target='turn-planner-60']").click()
+            tree.get_by_role("link", name="planner 60").wait_for()
+            page.get_by_label("Show", exact=True).select_option("problem")
+            page.get_by_text("63 of 625 entries").wait_for()
+            tree.get_by_role("link", name="tests 061").click()
+            page.get_by_role("heading", name="tests 061").wait_for()
 
 
 @pytest.mark.long

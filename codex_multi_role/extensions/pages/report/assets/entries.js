@@ -1,54 +1,36 @@
 "use strict";
 // Search, kinds and keys over what happened in a run: the rows of the report, the leaves of the live page's tree.
 const byId = (id) => document.getElementById(id);
-const KINDS = { turn: ["turn"], check: ["tests", "check"], question: ["question"] };
-const idOf = (entry) => entry.dataset.target ?? entry.id;
+const AT_ONCE_MS = 12;
+const pause = () => new Promise((done) => setTimeout(done)); // a page that works for long stays usable
 
-// `all`: the entries now; `find`: by id what is before, in and after the first match of a text; `open`: shows or hides
-// an entry, and returns where; `shown`: the elements in which matches are marked; `keys`: more of them; `changed`: is
-// called with what was chosen.
-function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) {
+// `all`: the entries that can be walked through now; `find`: yields bit by bit how many have a text and are of a kind,
+// of how many, and what shows them; `forget`: hides what was found; `open`: shows or hides an entry, and returns where;
+// `shown`: the elements in which matches are marked; `keys`: more of them; `changed`: is called with what was chosen.
+function walkEntries({ all, find, forget, open, shown, keys = {}, changed = () => {} }) {
   let current = null;
-  let found = new Map();
+  let search = null;
   const wantedNow = () => byId("search").value.trim();
-  const visible = () => all().filter((entry) => !entry.hidden);
-
-  const isProblem = (entry) => ["bad", "warn"].includes(entry.dataset.tone)
-    || entry.querySelector("summary .chip.bad, .sign.bad, .sign.warn") !== null;
-  const fits = (entry, kind) => !kind || (kind === "problem" ? isProblem(entry) : KINDS[kind].includes(idOf(entry).split("-")[0]));
-
-  function excerpt([before, text, after]) {
-    const shown = Object.assign(document.createElement("span"), { className: "found" });
-    shown.append(before, Object.assign(document.createElement("mark"), { textContent: text }), after);
-    return shown;
-  }
-
-  function filter() {
-    const kind = byId("kind").value;
-    const wanted = wantedNow();
-    const entries = all();
-    let count = 0;
-    for (const entry of entries) {
-      const match = found.get(idOf(entry));
-      entry.hidden = !(fits(entry, kind) && (!wanted || match));
-      count += !entry.hidden;
-      if (!entry.hidden && (wanted || kind)) reveal(entry);
-      entry.querySelector(".found")?.remove();
-      if (!entry.hidden && wanted) (entry.querySelector("summary") ?? entry).append(excerpt(match));
-    }
-    const whole = `${entries.length.toLocaleString("en")} ${entries.length === 1 ? "entry" : "entries"}`;
-    byId("count").textContent = wanted || kind ? `${count.toLocaleString("en")} of ${whole}` : whole;
-    document.body.classList.toggle("filtered", Boolean(wanted || kind));
-    highlight();
-  }
+  const unfiltered = byId("count").textContent;
 
   async function look() {
-    const wanted = wantedNow();
-    const matches = wanted ? await find(wanted) : new Map();
-    if (wanted !== wantedNow()) return; // typed on meanwhile
-    [current, found] = [null, matches];
-    filter();
-    changed(wanted, byId("kind").value);
+    const [wanted, kind] = [wantedNow(), byId("kind").value];
+    const mine = search = {};
+    current = null;
+    forget();
+    changed(wanted, kind);
+    document.body.classList.toggle("filtered", Boolean(wanted || kind));
+    byId("count").textContent = wanted || kind ? "searching …" : unfiltered;
+    if (!wanted && !kind) return highlight();
+    let count = 0;
+    for await (const { found, show, whole, isLast } of find(wanted, kind)) {
+      if (mine !== search) return; // typed on meanwhile
+      show();
+      count += found;
+      const of = `${count.toLocaleString("en")} of ${whole.toLocaleString("en")} ${whole === 1 ? "entry" : "entries"}`;
+      byId("count").textContent = isLast ? of : `${of} …`;
+    }
+    highlight();
   }
 
   function highlight() {
@@ -75,26 +57,24 @@ function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) 
     }
   }
 
-  function reveal(entry) {
-    for (let above = entry.parentElement.closest("details"); above; above = above.parentElement.closest("details")) above.open = true;
-  }
-
   function goTo(entry) {
     current = entry;
-    reveal(entry);
     (entry.querySelector("summary") ?? entry).focus({ preventScroll: true });
     entry.scrollIntoView({ block: entry.open ? "start" : "center", behavior: "instant" });
   }
 
   function step(by) {
-    const among = visible();
-    const place = among.indexOf(current);
-    const next = place < 0 ? (by > 0 ? 0 : among.length - 1) : Math.min(among.length - 1, Math.max(0, place + by));
-    if (among.length) goTo(among[next]);
+    const among = all();
+    let next = current ? among.indexOf(current) + by : by > 0 ? 0 : among.length - 1;
+    if (current && !among.includes(current)) { // a branch that was opened
+      const after = among.findIndex((entry) => current.compareDocumentPosition(entry) & Node.DOCUMENT_POSITION_FOLLOWING);
+      next = (after < 0 ? among.length : after) - (by < 0);
+    }
+    if (among.length) goTo(among[Math.min(among.length - 1, Math.max(0, next))]);
   }
 
   async function openFound() {
-    const among = visible();
+    const among = all();
     const entry = among[(among.indexOf(current) + 1) % among.length];
     if (!entry) return;
     current = entry;
@@ -131,7 +111,7 @@ function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) 
     event.preventDefault();
   });
   document.addEventListener("focusin", (event) => {
-    const entry = event.target.closest(".entry, a.leaf");
+    const entry = event.target.closest(".entry, a.leaf, #tree summary");
     if (all().includes(entry)) current = entry;
   });
   let waiting = 0;
@@ -139,5 +119,5 @@ function walkEntries({ all, find, open, shown, keys = {}, changed = () => {} }) 
   byId("kind").addEventListener("change", look);
   byId("help-button").addEventListener("click", KEYS["?"]);
   byId("tools").hidden = false;
-  return { visible, goTo, highlight, filter, look, clear };
+  return { goTo, highlight, look, clear };
 }

@@ -32,7 +32,7 @@ const keyOf = (each) => each.id || each.getAttribute("href") || each.querySelect
 function replace(element, html) {
   const typed = new Map();
   for (const field of element.querySelectorAll("textarea[id], input[id], select[id]")) typed.set(field.id, [field.value, field.checked]);
-  const opened = new Map([...element.querySelectorAll("details")].map((each) => [keyOf(each), each.open]));
+  const opened = new Map([...element.querySelectorAll("details")].map((each) => [keyOf(each), [each.open, each.querySelector(":scope > ul")]]));
   const scrolled = [...element.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const start = focused && "selectionStart" in focused ? focused.selectionStart : null;
@@ -41,7 +41,11 @@ function replace(element, html) {
     const field = byId(id);
     if (field && (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value))) Object.assign(field, field.type === "checkbox" ? { checked } : { value });
   }
-  for (const each of element.querySelectorAll("details")) each.open = opened.get(keyOf(each)) ?? each.open;
+  for (const each of element.querySelectorAll("details")) {
+    const [isOpen, list] = opened.get(keyOf(each)) ?? [each.open];
+    each.open = isOpen;
+    if (isOpen && list && each.querySelector(":scope > noscript")) each.append(list); // until it is loaded again
+  }
   element.querySelectorAll(".scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] ?? 0; });
   if (focused) {
     const again = [...element.querySelectorAll("a, summary, button, [id]")].find((each) => keyOf(each) === keyOf(focused)) || element.querySelector("h2");
@@ -157,23 +161,56 @@ function mark() {
   }
 }
 
+// What the server says of the run, or null if it is gone.
+async function ask(what, names) {
+  const answer = await fetch(`${panel.dataset.source}/${what}?${new URLSearchParams(names)}`).catch(() => null);
+  return answer?.ok ? answer : null;
+}
+
 async function load(entry) {
-  const answer = await fetch(`${panel.dataset.source}?at=${encodeURIComponent(entry)}`).catch(() => null);
-  if (answer?.ok) replace(panel, await answer.text()); // as it was, if the server is gone
+  const answer = await ask("panel", { at: entry });
+  if (answer) replace(panel, await answer.text()); // as it was, if the server is gone
   mark();
   walk.highlight();
 }
 
-async function search(text) {
-  const answer = await fetch(`${panel.dataset.source.replace(/panel$/, "search")}?text=${encodeURIComponent(text)}`).catch(() => null);
-  return new Map(Object.entries(answer?.ok ? await answer.json() : {}));
+// Show an entry beside the tree, and where it is in it.
+async function select(entry) {
+  await load(entry);
+  for (const id of JSON.parse(panel.querySelector("[data-within]")?.dataset.within ?? "[]")) {
+    const branch = byId(`tree-${id}`);
+    if (branch) await unfold(branch);
+    if (branch) branch.open = true;
+  }
 }
 
-async function openLeaf(leaf) {
-  remember({ done: "", at: leaf.dataset.target }, "pushState");
-  await load(leaf.dataset.target);
+// A closed branch is loaded when it is opened.
+async function unfold(branch) {
+  if (!branch.querySelector(":scope > noscript")) return;
+  const answer = await ask("tree", { of: branch.id.replace("tree-", "") });
+  if (answer) replace(branch, await answer.text());
+  mark();
+}
+
+async function* find(text, kind) {
+  for (let after = 0; after !== null;) {
+    const answer = await ask("search", { text, kind, after });
+    const { html, found, whole, next } = answer ? await answer.json() : { html: "", found: 0, whole: 0, next: null };
+    yield { found, whole, isLast: next === null, show: () => byId("found").insertAdjacentHTML("beforeend", html) };
+    after = next;
+  }
+}
+
+async function openEntry(leaf) {
+  if (leaf.tagName === "SUMMARY") return Object.assign(leaf.parentElement, { open: true });
+  await chooseEntry(leaf.dataset.target);
   panel.scrollIntoView({ block: "nearest" });
   return panel;
+}
+
+function chooseEntry(target) {
+  remember({ done: "", at: target }, "pushState");
+  return select(target);
 }
 
 // Put what is chosen into the address.
@@ -185,21 +222,15 @@ function remember(names, change = "replaceState") {
 
 // The tree is new: so may be what an open turn has.
 function renew() {
-  if (document.body.classList.contains("filtered")) walk.filter();
   if (!shown() || panel.querySelector("[data-live]")) load(shown());
   else mark();
 }
 
-function choose(event) {
+async function choose(event) {
   const target = event.target.closest("[data-target]")?.dataset.target;
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  chooseEntry(target);
-}
-
-async function chooseEntry(target) {
-  remember({ done: "", at: target }, "pushState");
-  await load(target);
+  await chooseEntry(target);
   panel.querySelector("h2").focus({ preventScroll: true });
   panel.querySelector("h2").scrollIntoView({ block: "nearest" });
 }
@@ -265,9 +296,10 @@ window.addEventListener("pageshow", () => {
 const log = byId("log");
 const list = byId("list");
 const walk = panel && walkEntries({
-  all: () => [...document.querySelectorAll("#tree a.leaf")],
-  find: search,
-  open: openLeaf,
+  all: () => [...document.querySelectorAll(".tree a.leaf, .tree details:not([open]) > summary")].filter((each) => each.checkVisibility()),
+  find,
+  forget: () => byId("found").replaceChildren(),
+  open: openEntry,
   shown: () => [panel],
   changed: (find, kind) => remember({ find, kind }),
 });
@@ -277,7 +309,8 @@ if (panel) {
   for (const [id, name] of [["search", "find"], ["kind", "kind"]]) byId(id).value = new URL(location.href).searchParams.get(name) ?? "";
   if (byId("search").value || byId("kind").value) walk.look();
   document.addEventListener("click", choose);
-  window.addEventListener("popstate", () => load(new URL(location.href).searchParams.get("at") ?? ""));
+  byId("tree").addEventListener("toggle", (event) => event.target.open && unfold(event.target), true);
+  window.addEventListener("popstate", () => select(new URL(location.href).searchParams.get("at") ?? ""));
 }
 if (list) reloadList(list);
 tick();
