@@ -53,7 +53,7 @@ class Figure:
 
 
 LINES = Debt(
-    46_055,
+    45_980,
     "2026-11-30",
     "a run has an address and a handle, and keywords are checked by name (550); the keys of a step are classes, and "
     "former ones load (540); a person decides on what changed, line by line, also at the terminal (330); a run is read "
@@ -66,17 +66,18 @@ FIGURES = (
     Figure("floors of the core", 9),
     Figure("modules of the core", 295),
     Figure("lines of the core", 44_000, LINES),
-    Figure("statements of the core", 28_200, Debt(29_680, "2026-11-30", "as its lines")),
+    Figure("statements of the core", 28_200, Debt(29_660, "2026-11-30", "as its lines")),
     Figure(
         "lines of the package",
         70_500,
         Debt(
-            76_615,
+            76_670,
             "2026-11-30",
-            "as the lines of the core; pages of decisions, comparisons and live runs (600), test generation's oracle",
+            "as the lines of the core; pages of decisions, comparisons and live runs (600), of very long runs and of all "
+            "changes in the report (200); test generation's oracle",
         ),
     ),
-    Figure("statements of the package", 45_400, Debt(49_900, "2026-11-30", "as its lines")),
+    Figure("statements of the package", 45_400, Debt(49_955, "2026-11-30", "as its lines")),
     Figure("lines of the tests", 79_000),
     Figure("lines of the extension machines", 7_500),
     Figure("lines of any other extension", 5_000),
