@@ -73,7 +73,7 @@ FIGURES = (
         Debt(
             76_670,
             "2026-11-30",
-            "as the lines of the core; pages of decisions, comparisons and live runs (600), of very long runs and of all "
+            "as the lines of the core; pages of decisions, comparisons and live runs (600), of very long runs, and "
             "changes in the report (200); test generation's oracle",
         ),
     ),
