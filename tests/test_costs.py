@@ -28,8 +28,6 @@ ANSWER: Record = {"key_points": [], "analysis_md": None, "error": None}
 CYCLES, TURNS = 3, 12
 MOST_OWN_MODULES, MOST_OTHER_MODULES = 204, 300
 """Before the processes start: what is imported by then delays the first prompt."""
-MOST_FRAMES, MOST_FILES = 33, 17
-"""Of our package, for one turn."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
     *("sqlite3", "asyncio", "jsonschema", "markdown_it", "importlib.metadata"),
@@ -52,9 +50,9 @@ NEVER = {
 }
 """No part of a run with a journal of its own, without tests and without a terminal."""
 COUNTED = """
-import gc, json, sys, threading, traceback
+import json, sys
 from pathlib import Path
-programs, statements, early, looks, early_looks, collections, stack = [], [], [], [], [], [], []
+programs, statements, early, looks, early_looks = [], [], [], [], []
 
 def watch(event, given):
     if event == "subprocess.Popen":
@@ -67,7 +65,6 @@ from codex_multi_role.cli.main import main
 from codex_multi_role.host.importing import without_plugin_search
 
 with without_plugin_search():  # as the command does
-    from codex_multi_role.codex.child import Child
     from codex_multi_role.codex.fleet import Fleet
     from codex_multi_role.lifecycle.session import Session
 
@@ -89,22 +86,9 @@ def driven(*arguments):
     opened, journal_file._opened = journal_file._opened, traced
     return drive(*arguments)
 
-def written(self, data):
-    if b'"turn/start"' in data and not stack:
-        frames, names = sys._current_frames(), {each.name: each.ident for each in threading.enumerate()}
-        for frame in (frames[names["MainThread"]], frames[names["flow"]], sys._getframe(1)):
-            found = traceback.extract_stack(frame)
-            own = [(*each.filename.partition("/codex_multi_role/")[1:], each.name) for each in found]
-            own = [(file, name) for is_own, file, name in own if is_own]
-            drives = [name for _, name in own].index("_drive") + 1 if not stack else None  # then it waits
-            stack.extend(own[:drives])
-    return write(self, data)
-
 Fleet.start, Session._drive = start, driven
-write, Child.write = Child.write, written
-gc.callbacks.append(lambda phase, _: collections.append(phase))
 code = main()
-counts = [code, programs, statements, early, [*sys.modules], early_looks, looks, collections, stack]
+counts = [code, programs, statements, early, [*sys.modules], early_looks, looks]
 Path("counts.json").write_text(json.dumps(counts))
 """
 
@@ -114,8 +98,7 @@ class Counts:
 
     def __init__(self, folder: Path) -> None:
         counted = json.loads((folder / "counts.json").read_text())
-        self.code, programs, self.statements, self.early, self.modules, *others = counted
-        self.early_looks, self.looks, self.collections, self.stack = others
+        self.code, programs, self.statements, self.early, self.modules, self.early_looks, self.looks = counted
         self.programs = Counter(programs)
         logs = (read_lines(folder / f"runs/latest/{role}/events.jsonl") for role in ROLES)
         sent = [entry["message"] for log in logs for entry in log if entry["direction"] == "out"]
@@ -137,12 +120,6 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Counts:
             [sys.executable, "-c", COUNTED, *arguments, *flags], cwd=folder, env=environment(), timeout=60, check=True
         )
     return Counts(folder)
-
-
-def test_turn_has_few_frames_before_the_pipe(counts: Counts) -> None:
-    """From `main` to the pipe, through the threads of the walk and of the role."""
-    assert len(counts.stack) <= MOST_FRAMES, counts.stack
-    assert len({file for file, _ in counts.stack}) <= MOST_FILES, counts.stack
 
 
 def test_run_imports_only_what_it_uses(counts: Counts) -> None:
@@ -167,11 +144,6 @@ def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None
     """For what its own processes left running. Some of these looks are shared."""
     assert not counts.early_looks
     assert 0 < len(counts.looks) <= 2 * len(ROLES) + 2
-
-
-def test_short_run_collects_no_garbage(counts: Counts) -> None:
-    """A collection would find hardly any: it would only visit what was imported."""
-    assert not counts.collections
 
 
 def test_turn_costs_one_request_and_two_statements(counts: Counts) -> None:
