@@ -35,15 +35,10 @@ def test_week_strikes_with_each_fault() -> None:
 
 DAMAGES = {
     "exit code 0, but run.json says 1": ("run.json", '"exit_code": 0', '"exit_code": 1'),
-    "ended as failed": ("run.json", '"status": "succeeded"', '"status": "failed"'),
     "run.json counts {'turns': 2": ("run.json", '"turns": 1', '"turns": 2'),
-    "run.json counts 1 resumes": ("run.json", '"resumed_at": []', '"resumed_at": ["now"]'),
     "one/turn_001 ended as running": ("one/turn_001/turn.json", '"status": "completed"', '"status": "running"'),
     "not in controller_state.json: one, turn 1": ("controller_state.json", '"turn": 1', '"turn": 2'),
-    "the history has one/turn_000 after turn 0": ("controller_state.json", '"turn": 1', '"turn": 0'),
-    "in controller_state.json, but of no turn: one": ("one/turn_001/handoff.json", "fine", "other"),
     "events.jsonl ends with": ("events.jsonl", '"type": "run_ended"', '"type": "other"'),
-    "one/events.jsonl, line 1 cannot be read": ("one/events.jsonl", '{"', '"'),
 }
 """By finding: the file, and what is replaced in it."""
 
