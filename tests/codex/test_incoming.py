@@ -181,7 +181,6 @@ def test_every_kind_of_warning_has_its_text(method: str, params: dict[str, objec
         ({"responseStreamConnectionFailed": {}}, "unreachable", Remedy.RETRY),
         ({"responseTooManyFailedAttempts": {"httpStatusCode": None}}, "provider_error", Remedy.RETRY),
         ("cyberPolicy", "against_policy", Remedy.FAIL),
-        ({"responseTooManyFailedAttempts": {"httpStatusCode": 503}}, "provider_error", Remedy.RETRY),
         ({"responseStreamDisconnected": {}}, "provider_error", Remedy.RETRY),
         ("aClassOfANewerCodex", "failed", Remedy.FAIL),
         ({"aClassOfANewerCodex": {}}, "failed", Remedy.FAIL),
