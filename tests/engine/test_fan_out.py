@@ -16,23 +16,6 @@ from tests.support.teams import ECHO, Record, fan, read, say, solver, with_flow
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
-def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> None:
-    letters = list("abcdef")
-    end = [
-        {"when": "steps.solve.results | map(attribute='summary') | list == expected", "end": "in_order"},
-        {"end": "no"},
-    ]
-    end[0]["when"] = f"steps.solve.results | map(attribute='summary') | list == {[f'did {each}' for each in letters]}"
-    team = solver(tmp_path, [fan(letters, concurrency=3, next=end)])
-    report = team.run(flow="own")
-    assert report.outcome == "in_order", report
-    started = {event["role"] for event in team.of_type("role_started")}
-    assert {"solver", "solver.2", "solver.3"} <= started
-    assert not started - {"solver", "solver.2", "solver.3", "last"}
-    turns = [read(path) for path in report.folder.glob("solver*/turn_*/turn.json")]
-    assert len({turn["thread_id"] for turn in turns}) == len(letters)
-
-
 def test_events_say_what_people_call_items_and_how_each_step_ended(tmp_path: Path) -> None:
     """Also after a resume: the states are those of the whole run."""
     tasks = [{"id": "T1", "name": "slug words"}, {"id": "T2"}]

@@ -71,19 +71,6 @@ MINIMAL_FLOWS: Mapping[str, tuple[Case, Expected]] = {
         case([step("a", "inner", TWICE)], {"a/p": "bad good"}, inner=[step("p", "review")]),
         expect("0 success", "a a/p a/p", "a.1/p.1 a.1/p.1"),
     ),
-    "R1: each try of a call repeats the items of a call in it": (
-        case(
-            [step("a", "inner", TWICE)],
-            {"a/p/x": "bad good"},
-            inner=[step("p", "innermost")],
-            innermost=[step("x", "check", ITEMS)],
-        ),
-        expect("0 success", "a a/p a/p/x a/p a/p/x", "a.1/p.1/x.1.0 a.1/p.1/x.1.1 a.1/p.1/x.1.0 a.1/p.1/x.1.1"),
-    ),
-    "R1: each try of an item repeats the items below it": (
-        case([step("a", "inner", TWICE, for_each=[0])], {"a/p": "bad good"}, inner=[step("p", "check", ITEMS)]),
-        expect("0 success", "a a/p a/p", "a.1.0/p.1.0 a.1.0/p.1.1 a.1.0/p.1.0 a.1.0/p.1.1"),
-    ),
     "R2: within a skipped call, a failed item stops the others": (
         case([step("a", "inner", SKIP)], {"a/p": "failed"}, inner=[step("p", "check", ITEMS)]),
         expect("0 success", A_P, "a.1/p.1.0"),

@@ -16,8 +16,8 @@ from tests.support.workspaces import KEY, contents, fill, git, open_run, whole_r
 pytestmark = pytest.mark.real
 
 
-def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[RemovedCopies]:
-    return collect(root / "runs" / "r1" / "worktrees" / "manifest.json", alive=alive, dry_run=dry_run)
+def _collect(root: Path, *, dry_run: bool = False) -> list[RemovedCopies]:
+    return collect(root / "runs" / "r1" / "worktrees" / "manifest.json", alive=False, dry_run=dry_run)
 
 
 def _merged_copy(root: Path, key: str = KEY) -> Path:
@@ -84,13 +84,6 @@ def test_copy_is_kept_as_long_as_something_is_only_there(tmp_path: Path) -> None
     }
     git(committed, "branch", "saved")
     assert [each.action for each in _collect(tmp_path)] == ["kept"] * 4 + ["removed"]
-
-
-def test_nothing_of_a_live_run_is_touched(tmp_path: Path) -> None:
-    fill(tmp_path)
-    _merged_copy(tmp_path)
-    (found,) = _collect(tmp_path, alive=True)
-    assert (found.action, found.reason) == ("kept", "its run is being worked on")
 
 
 def test_copy_whose_folder_or_repository_is_gone_is_forgotten(tmp_path: Path) -> None:
