@@ -34,7 +34,6 @@ _CONTEXT = {
     ("template", "value"),
     [
         ("{{ inputs.limit }}", 5),
-        ("{{inputs.limit}}", 5),
         ("  {{ inputs.limit + 1 }}\n", 6),
         ("{{ steps.plan['items'] }}", [1, 2]),
         ("{{ inputs }}", {"target": "src", "limit": 5}),
@@ -57,7 +56,6 @@ _CONTEXT = {
         ("{{ [1] | tojson(indent=2) }}", "[\n  1\n]"),
         ("", ""),
         (7, 7),
-        (None, None),
         ({"a": ["{{ inputs.limit }}", {"b": "x{{ goal }}"}]}, {"a": [5, {"b": "xfly"}]}),
     ],
 )

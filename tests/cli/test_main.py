@@ -135,7 +135,6 @@ WRONG = [
     *(pytest.param(*each, marks=pytest.mark.extensions) for each in ENDED),
     (["rum", "--goal", "x"], 'unknown command "rum"; did you mean "run"?'),
     (["--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
-    (["--pricse", "p.yaml"], 'unknown option "--pricse"; did you mean "--prices"?'),
     (["resume", "latest", "--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
     (["roles", "lst"], 'unknown command "lst"; did you mean "list"?'),
     (["make", "me", "a", "calculator"], 'unknown command "make"; put a goal in quotes'),
@@ -164,7 +163,6 @@ WRONG = [
     (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
     (["--playbook", "roman-numerals", "--run-id", "../x"], "'../x' cannot be a run id"),
     (["resume"], "there are no runs in /"),
-    (["resume", "latest"], "there are no runs in /"),
     (["show", "2026"], "there are no runs in /"),
 ]
 
