@@ -68,7 +68,6 @@ def test_what_a_document_says(text: str, name: str, value: object) -> None:
         ("[" * 100_000, "a.json", "nested more than 64 levels deep"),
         ("[" * 500, "a.yaml", "nested more than 64 levels deep"),
         ("[" * 100_000, "a.yaml", "64 levels deep|maximum nesting depth"),  # the second from newer libyaml itself
-        ("[" * 70 + "]" * 70, "a.json", "nested more than 64 levels deep"),
         ("1:" * 50_000 + "1", "a.yaml", "line 1: a number that JSON and TOML cannot hold"),
         ("9" * 5_000, "a.json", "4300 digits"),
         ("\x00", "a.yaml", "not allowed"),
