@@ -72,10 +72,6 @@ CASES = {
         f"{START} human_review {WRITTEN} {REFINED}", "success", 0,
         checks={"quality_gate": [BELOW, GOOD]}, plays={"refiner": [FAILS]},
     ),
-    "gate passed at the limit": whole(
-        f"{START} human_review {WRITTEN} {f'{REFINED} ' * 3}", "success", 0,
-        checks={"quality_gate": [BELOW, BELOW, BELOW, GOOD]},
-    ),
     "gate failed at the limit": whole(
         f"{START} human_review {WRITTEN} {f'{REFINED} ' * 3}", "quality_below", checks={"quality_gate": [BELOW]}
     ),

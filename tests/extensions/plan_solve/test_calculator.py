@@ -21,7 +21,6 @@ from tests.support.tools import call
         ("2**300", str(2**300)),
         ("3.14159265358979323846264338327950288", "3.14159265358979323846264338327950288"),
         ("round(pi * 5**2, 2)", "78.54"),
-        ("round(2 * pi * 5, 2)", "31.42"),
         ("round(2.5)", "3"),
         ("round(-2.675, 2)", "-2.68"),
         ("-7 // 2", "-4"),
@@ -55,7 +54,6 @@ def test_value(expression: str, value: str) -> None:
         ("0**0", "not defined"),
         ("sqrt(-1)", "not a real number"),
         ("(-8)**(1/3)", "not a real number"),
-        ("asin(2)", "not a real number"),
         ("9**9**9**9", "too large"),
         ("exp(exp(exp(9)))", "too large"),
         ("1e-2000", "too small"),
@@ -76,7 +74,6 @@ def test_value(expression: str, value: str) -> None:
         ("().__class__", "not supported"),
         ("[1 for _ in (1,)]", "not supported"),
         ("(lambda: 1)()", "not supported"),
-        ("1 if True else 2", "not supported"),
     ],
 )
 def test_what_is_refused(expression: str, problem: str) -> None:

@@ -103,7 +103,6 @@ GIVING_IN: dict[str, tuple[str, str]] = {
     "boolean to None": (EVEN, EVEN.replace("is_even(2)", "is_even(2) is None")),
     "no longer negated": ("def test_p7():\n    assert not is_even(3)\n", "def test_p7():\n    assert is_even(3)\n"),
     "other direction": ("def test_x():\n    assert sign(0) < 1\n", "def test_x():\n    assert sign(0) > 0\n"),
-    "sides swapped": ("def test_x():\n    assert sign(0) < 1\n", "def test_x():\n    assert 0 < sign(0)\n"),
     "raises added": (
         ZERO,
         "def test_p1_zero():\n    with pytest.raises(AssertionError):\n        assert sign(0) == 0\n",

@@ -170,8 +170,8 @@ def test_what_only_the_duel_needs_is_not_counted() -> None:
 HALF = IMPORT + BELOW
 
 
-def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Record] | None = None) -> Generation:
-    plans = plans or [plan(P1, P2)]
+def duel(folder: Path, first: list[Record], second: list[Record]) -> Generation:
+    plans = [plan(P1, P2)]
     return Generation(folder, {"sign.py": SIGN}, test_planner=plans, test_developer=first, test_developer_2=second)
 
 

@@ -182,13 +182,9 @@ CASES = {
         ("--goal", "-- it's\n#this\n\n`x` $HOME"),
     ),
     "flow's own goal": Case(("--goal",), shows="own'"),
-    "playbook in a folder": Case(
-        playbook="plays/a b.yaml", prepare=move("playbook.yaml", "plays/a b.yaml"), shows="--playbook 'plays/a b.yaml'"
-    ),
     "playbook by name": Case(playbook="mine", prepare=move("playbook.yaml", "roles/playbooks/mine.yaml")),
     "playbook with cycles": Case(("--cycles", "3"), prepare=set_in_playbook(cycles=1, goal="its own")),
     "every kind of option": Case(EVERY_KIND, flow=REVIEW),
-    "below": Case(("--workspace", "sub"), prepare=write("sub/a.txt", "x"), shows="--workspace sub"),
     "started below": Case(
         below="sub",
         prepare=write("sub/a.txt", "x"),
@@ -205,13 +201,9 @@ CASES = {
         playbook="../playbook.yaml",
     ),
     "prices": Case(("--prices", "prices of us.yaml"), prepare=write("prices of us.yaml", PRICES)),
-    "new prices": Case(("--prices", "prices.yaml"), uncommitted=write("prices.yaml", PRICES), comment=UNCOMMITTED),
     "tests of its own": Case(("--pytest-cmd", "{top}/bin/python -m pytest"), shows="--pytest-cmd 'bin/python -m"),
     "recorded": Case(("--record", "../record.ndjson")),
     "uncommitted": Case(uncommitted=write("new.txt", "x"), comment=UNCOMMITTED),
-    "fork of uncommitted": Case(
-        uncommitted=write("new.txt", "x"), then=("fork", "earlier", "--from", "go"), comment=UNCOMMITTED
-    ),
     "automatic answers": Case(flow=WRITING, playbook="auto", shows="--playbook auto"),
     "goal not reached": Case(flow=GATE),
     "limit": Case(("--max-turns", "1"), flow={"steps": [*STEPS, {"id": "more", "ask": "writer"}]}),
