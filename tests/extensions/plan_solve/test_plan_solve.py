@@ -70,7 +70,7 @@ def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> N
     assert history(team, "B") == ["PENDING", "SKIPPED"]
     shown = console("show", "latest", folder=tmp_path).stdout
     assert "states     IDLE → PLANNING → SOLVING → VERIFYING → FAILED\n" in shown
-    assert " ⊘ B: not started: it needs A\n" in shown
+    assert " ⊘ B Do B: not started: it needs A\n" in shown
     before = read(team.runs / "latest/states.json")
     assert team.resume().outcome == "tasks_failed"
     assert read(team.runs / "latest/states.json") == before
