@@ -96,9 +96,11 @@ def page_patch(patch: str, is_over: Callable[[], bool]) -> None:
         file.writelines(f"{click.style(_line(line, None), **diff_style(line))}\n" for line in lines)
         file.seek(0)
         child = subprocess.Popen(pager, stdin=file, env={**os.environ, "LESS": options})
+        end = child.terminate
         while child.poll() is None:  # waits: for a person, ended by `is_over`
             if is_over():
-                child.terminate()
+                end()
+                end = child.kill  # at the next look, if it pays no attention
             time.sleep(LOOK_SECONDS)
     termios.tcsetattr(sys.stdout, termios.TCSANOW, before)
 

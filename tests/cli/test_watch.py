@@ -59,7 +59,7 @@ def lines(events: list[RunEvent]) -> list[str]:
 @pytest.mark.parametrize("pager", ["", "sh deaf.sh"])
 def test_ctrl_c_ends_the_pager_at_once(tmp_path: Path, pager: str) -> None:
     """Also one that pays no attention to it."""
-    (tmp_path / "deaf.sh").write_text("trap '' INT\ncat\nexec sleep 600")
+    (tmp_path / "deaf.sh").write_text("trap '' INT TERM\ncat\nexec sleep 600")
     made = say(status="DONE", files=[{"path": "new.py", "content": "made = 1\n"}])
     team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [made]})
     team.run()
