@@ -14,11 +14,12 @@ from jinja2.environment import TemplateStream
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.extensions.pages.report.changes import changes_parts
-from codex_multi_role.extensions.pages.report.entries import Entries, RunTree, text_sizes
+from codex_multi_role.extensions.pages.report.entries import Entries, text_sizes
 from codex_multi_role.extensions.pages.report.flow_picture import KnownFlows
 from codex_multi_role.extensions.pages.report.page_parts import load_parts, page_parts
 from codex_multi_role.extensions.pages.report.parts import cut_length
 from codex_multi_role.extensions.pages.report.rendering import asset, price, template
+from codex_multi_role.extensions.pages.report.run_tree import RunTree
 from codex_multi_role.extensions.pages.report.timeline import timeline
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.presentation.course import Course

@@ -8,14 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
-from codex_multi_role.extensions.pages.report.entries import (
-    WORST_FIRST,
-    ToneOf,
-    question_id,
-    tests_id,
-    turn_id,
-    turn_tone,
-)
+from codex_multi_role.extensions.pages.report.entries import question_id, tests_id, turn_id
+from codex_multi_role.extensions.pages.report.run_tree import WORST_FIRST, ToneOf, turn_tone
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece

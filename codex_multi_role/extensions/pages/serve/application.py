@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
-from codex_multi_role.extensions.pages.serve.followed_run import TOO_MANY, Followers, TooManyViewers
+from codex_multi_role.extensions.pages.serve.followers import TOO_MANY, Followers, TooManyViewers
 from codex_multi_role.extensions.pages.serve.forms import (
     LABELS,
     MOST_BYTES,

@@ -21,9 +21,10 @@ from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.extensions.pages.report.changes import writers_of
-from codex_multi_role.extensions.pages.report.entries import ReportEntry, RunTree
+from codex_multi_role.extensions.pages.report.entries import ReportEntry
 from codex_multi_role.extensions.pages.report.page_parts import page_parts
 from codex_multi_role.extensions.pages.report.rendering import template
+from codex_multi_role.extensions.pages.report.run_tree import RunTree
 from codex_multi_role.extensions.pages.serve.deciding import (
     ADD,
     OF_LINES,
@@ -34,9 +35,11 @@ from codex_multi_role.extensions.pages.serve.deciding import (
     values_of,
     with_box,
 )
-from codex_multi_role.extensions.pages.serve.followed_run import TOO_MANY, Facts, Followers, LogFilter
+from codex_multi_role.extensions.pages.serve.followed_run import Facts
+from codex_multi_role.extensions.pages.serve.followers import TOO_MANY, Followers
 from codex_multi_role.extensions.pages.serve.forms import TEMPLATES, Form, in_form_words, page, problem
 from codex_multi_role.extensions.pages.serve.listing import ServedRuns
+from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
 from codex_multi_role.extensions.pages.serve.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
 from codex_multi_role.presentation.recorded import changes_of, open_questions, read_record

@@ -340,22 +340,22 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
 def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     """No short test writes the page of a parked run, and again when it is resumed."""
     plays = [say(files=[{"path": name, "content": "new\n"}]) for name in ("before", "after")]
-    review = {"id": "sure", "review": {"question": "Go on <now>?", "show": "what"}}
+    review = {"id": "go_on", "review": {"question": "Go on <now>?", "show": "what"}}
     steps = [{"ask": "maker"}, review, {"id": "again", "ask": "maker"}]
     team = with_flow(TeamFolder(tmp_path, {"maker": WRITER}, {"maker": plays}), {"steps": steps})
     parked = team.run(flow="own")
     assert (parked.exit_code, parked.page is not None) == (4, True)
     report = Report(parked.page or Path())
-    assert "question sure.1 open Go on <now>?" in report.text
+    assert "question go_on.1 open Go on <now>?" in report.text
     assert f"Next codex-multi-role approve {parked.run_id}" in report.text
     answer(parked.run_id, runs_dir=team.runs, approved=True, comment="good enough")
     resumed = team.resume()
     report = Report(resumed.page or Path())
-    assert "question sure.1 approved by" in report.text
+    assert "question go_on.1 approved by" in report.text
     assert "Go on <now>? good enough" in report.text
-    assert report.part("question-sure.1", "Subject")["text"] == "what"
+    assert report.part("question-go_on.1", "Subject")["text"] == "what"
     assert "2 files changed since the start after +1" in report.text
-    assert "1 file changed since the decision sure.1 after +1" in report.text
+    assert "1 file changed since the decision go_on.1 after +1" in report.text
 
 
 @pytest.mark.real

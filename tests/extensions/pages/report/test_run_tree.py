@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.extensions.pages.report import entries
-from codex_multi_role.extensions.pages.report.entries import Branch, Entries, Leaf, RunTree
+from codex_multi_role.extensions.pages.report import run_tree
+from codex_multi_role.extensions.pages.report.entries import Entries
+from codex_multi_role.extensions.pages.report.run_tree import Branch, Leaf, RunTree
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
@@ -81,8 +82,8 @@ def test_long_run_shows_what_is_wanted_and_the_latest_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, opened: list[str]
 ) -> None:
     """Branches of many parts are divided into ranges."""
-    monkeypatch.setattr(entries, "OPEN_BELOW", 1)
-    monkeypatch.setattr(entries, "MOST_PARTS", 1)
+    monkeypatch.setattr(run_tree, "OPEN_BELOW", 1)
+    monkeypatch.setattr(run_tree, "MOST_PARTS", 1)
     long = tree(tmp_path, told(), shown)
     assert [branch.id for branch in opened_in(long.parts)] == [*opened, "~1", "ok.1"]
     first, second = long.parts

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from sse_starlette import ServerSentEvent
 
-from codex_multi_role.extensions.pages.serve import followed_run
-from codex_multi_role.extensions.pages.serve.followed_run import FollowedRun, Followers, LogFilter
+from codex_multi_role.extensions.pages.serve import followed_run, followers
+from codex_multi_role.extensions.pages.serve.followed_run import FollowedRun
+from codex_multi_role.extensions.pages.serve.followers import Followers
+from codex_multi_role.extensions.pages.serve.log_lines import LogFilter
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.run_folder import RunFolder
@@ -210,7 +212,7 @@ DEADLINE_SECONDS = 30
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    monkeypatch.setattr(followed_run, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(followers, "LOOK_SECONDS", 0.001)
     return make_run(tmp_path / "runs", "first")
 
 
@@ -227,14 +229,14 @@ async def rest(stream: AsyncIterator[ServerSentEvent]) -> int:
 
 def test_all_viewers_of_run_share_one_follower(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """They end with the server."""
-    monkeypatch.setattr(followed_run, "MOST_VIEWERS", 3)
+    monkeypatch.setattr(followers, "MOST_VIEWERS", 3)
     made = []
 
     def make(folder: RunFolder, form_secret: str) -> FollowedRun:
         made.append(folder)
         return FollowedRun(folder, form_secret)
 
-    monkeypatch.setattr(followed_run, "FollowedRun", make)
+    monkeypatch.setattr(followers, "FollowedRun", make)
     ended = asyncio.Event()
 
     async def look() -> None:
