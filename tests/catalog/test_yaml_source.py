@@ -62,6 +62,7 @@ def test_anchors_and_merge_keys_work(write: Write) -> None:
         (b"a: 1\nb: \xff\n", 2, "not UTF-8"),
         ("a: \x01", 1, "it contains a control character"),
         ("a: !!python/object:os.system {}\n", 1, "tags such as !!set are not supported"),
+        ("a: !!set {x}\n", 1, "tags such as !!set are not supported"),
         ("a: !!bool x\n", 1, "not of type bool"),
         ('a: !!float ""\n', 1, "not of type float"),
         ("a: .nan\n", 1, "a number that JSON and TOML cannot hold"),
