@@ -6,6 +6,10 @@
 
 First every test that is to notice something must pass on the whole package. The breakages are data, in the folder of
 that name. Prints its counts; the exit code is 1 if a breakage went unnoticed, or no longer applies.
+
+A broken package may end processes that are not its own. Keep it from yours, as root:
+
+    unshare --pid --fork --mount-proc --kill-child python -m tests.promises
 """
 
 from __future__ import annotations
