@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,10 +65,14 @@ def _newest(runs_dir: Path) -> float:
 
 @dataclass(frozen=True)
 class RunOnWorkers:
-    """A run that workers execute, as the database knew it when it was found: a `RemoteRun` for the commands."""
+    """A run that workers execute, as the database knew it when it was found: a `RemoteRun`.
+
+    ``is_ending`` ends the wait for its end.
+    """
 
     shared: SharedRuns
     run: QueuedRun
+    is_ending: Callable[[], bool] = lambda: False
 
     @property
     def run_id(self) -> str:
@@ -92,7 +96,7 @@ class RunOnWorkers:
     def cancel(self) -> None:
         from codex_multi_role.extensions.machines.workers.deciding import cancel_shared  # as above
 
-        cancel_shared(self.shared, self.run)
+        cancel_shared(self.shared, self.run, self.is_ending)
 
     def pause(self) -> bool:
         from codex_multi_role.extensions.machines.workers.deciding import pause_shared  # as above

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.pages.report.parts import Reader
 from codex_multi_role.extensions.pages.serve.listing import shown_status
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.pieces import ReportedTurn
@@ -105,13 +106,6 @@ def _sides(folder: RunFolder, course: Course) -> dict[tuple[str, str, int], Side
 
 
 def _side(folder: RunFolder, turn: ReportedTurn) -> Side:
-    left = TurnFolder.of(folder, turn.role, turn.number)
-
-    def text(name: str) -> str:
-        try:
-            with (left.path / name).open(encoding="utf-8", errors="replace") as file:
-                return folder.redact(file.read(LONGEST_TEXT))
-        except OSError:
-            return ""
-
-    return Side(turn, text("prompt.txt"), text("assistant_text.txt"), sorted(files_of(left)))
+    left, reader = TurnFolder.of(folder, turn.role, turn.number), Reader(folder.path, folder.redact, LONGEST_TEXT)
+    prompt, answer = (reader.text(left.path / name, exact=True) for name in ("prompt.txt", "assistant_text.txt"))
+    return Side(turn, prompt.text if prompt else "", answer.text if answer else "", sorted(files_of(left)))

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import codex_multi_role.lifecycle.running as running
+from codex_multi_role.cli.run_additions import RemoteRun, give_answer, request_pause
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.extensions.machines.workers.shared_words import QUEUED
-from codex_multi_role.extensions.pages.serve.starting import RunStarter
-from codex_multi_role.lifecycle.stopping import pause_run, stop_run
+from codex_multi_role.extensions.pages.serve.starting import RunStarter, typed
+from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.outcome import WAITING, has_failed
 from codex_multi_role.presentation.recorded import RecordedRun, Records, open_questions, status_now, totals_now
-from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder import Answer, Question, RunFolder
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import RUN_ID, SHARED
 from codex_multi_role.run_folder.owner import is_alive
@@ -170,22 +171,20 @@ class ServedRuns:
     def complete_report(self, folder: RunFolder) -> None:
         """Write the run's report if it has one that is not in the folder. Raises `StorageError`."""
 
+    def elsewhere(self, folder: RunFolder) -> RemoteRun | None:
+        """The run if processes elsewhere work on it, so that ``folder`` is a copy. Raises `StorageError`."""
+        return None
+
     def answer(
         self, folder: RunFolder, *, approved: bool, comment: str, question: str, values: Mapping[str, object]
     ) -> Question:
         """Answer a question of the run. Raises `UsageError`, `StorageError`."""
-        return running.answer(
-            folder.run_id,
-            runs_dir=folder.path.parent,
-            approved=approved,
-            comment=comment,
-            question=question,
-            values=values,
-        )
+        answer = Answer(approved, comment, values=dict(values))
+        return give_answer(self.elsewhere(folder) or folder, question, answer)
 
     def go_on(self, folder: RunFolder) -> None:
         """Resume a run that was answered, unless it does so by itself. Raises what `RunStarter.start` raises."""
-        if not is_alive(folder):
+        if not self.elsewhere(folder) and not is_alive(folder):
             self._starter.resume(folder)
 
     def fork(self, folder: RunFolder, point: str) -> str:
@@ -194,16 +193,26 @@ class ServedRuns:
 
     def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
         """Cancel a task of the run. Raises `UsageError`, `StorageError`."""
-        running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+        if run := self.elsewhere(folder):
+            run.cancel_task(task, comment)
+        else:
+            running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
 
     def stop(self, folder: RunFolder) -> None:
         """Stop the run, and wait until it has stopped. Raises `UsageError`, `StorageError`."""
-        stop_run(folder, self._is_ending)
+        if run := self.elsewhere(folder):
+            run.cancel()
+        else:
+            stop_run(folder, self._is_ending)
 
     def pause(self, folder: RunFolder) -> None:
         """Let the run park once the turns at work have ended. Raises `UsageError`, `StorageError`."""
-        pause_run(folder)
+        request_pause(self.elsewhere(folder) or folder)
 
     def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
         """Resume the run, with other ``limits``, by option. Raises what `RunStarter.start` raises."""
-        self._starter.resume(folder, limits)
+        if run := self.elsewhere(folder):
+            changes = {name.replace("-", "_"): text for name, text in limits.items()}
+            run.resume({name: typed(name, text) for name, text in changes.items()})
+        else:
+            self._starter.resume(folder, limits)

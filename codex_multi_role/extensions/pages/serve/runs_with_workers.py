@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.requests import Request
@@ -11,23 +10,15 @@ from starlette.responses import Response
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.extensions.machines.workers.database import Database
-from codex_multi_role.extensions.machines.workers.deciding import (
-    answer_shared,
-    cancel_shared,
-    cancel_shared_task,
-    pause_shared,
-    resume_shared,
-)
-from codex_multi_role.extensions.machines.workers.finding import all_records, find_folder
+from codex_multi_role.extensions.machines.workers.finding import RunOnWorkers, all_records, find_folder
 from codex_multi_role.extensions.machines.workers.overview import queue_records, worker_records
-from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
 from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.pages.report.page import write_report
 from codex_multi_role.extensions.pages.serve.forms import page
 from codex_multi_role.extensions.pages.serve.listing import ServedRuns
 from codex_multi_role.extensions.pages.serve.starting import RunStarter
 from codex_multi_role.presentation.recorded import RecordedRun
-from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 
 
@@ -55,60 +46,20 @@ class RunsWithWorkers(ServedRuns):
 
     def refresh(self, folder: RunFolder) -> str:
         try:
-            if run := self._run(folder):
-                self._shared.mirror(run)
+            if run := self.elsewhere(folder):
+                run.folder()
         except (StorageError, UsageError) as error:
             return f"Not up to date: {error}"
         return ""
 
     def complete_report(self, folder: RunFolder) -> None:
-        if self._is_copy(folder) and not folder.report_path.exists():
+        if self.elsewhere(folder) and not folder.report_path.exists():
             write_report(folder)
 
-    def answer(
-        self, folder: RunFolder, *, approved: bool, comment: str, question: str, values: Mapping[str, object]
-    ) -> Question:
-        if run := self._run(folder):
-            return answer_shared(
-                self._shared, run, approved=approved, comment=comment, question=question, values=values
-            )
-        return super().answer(folder, approved=approved, comment=comment, question=question, values=values)
-
-    def go_on(self, folder: RunFolder) -> None:
-        if not self._is_copy(folder):  # workers resume theirs
-            super().go_on(folder)
-
-    def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
-        if run := self._run(folder):
-            cancel_shared_task(self._shared, run, task, comment)
-        else:
-            super().cancel_task(folder, task, comment)
-
-    def stop(self, folder: RunFolder) -> None:
-        if run := self._run(folder):
-            cancel_shared(self._shared, run, self._is_ending)
-        else:
-            super().stop(folder)
-
-    def pause(self, folder: RunFolder) -> None:
-        if run := self._run(folder):
-            pause_shared(self._shared, run)
-        else:
-            super().pause(folder)
-
-    def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
-        if run := self._run(folder):
-            resume_shared(
-                self._shared, run, {name.replace("-", "_"): _number(name, text) for name, text in limits.items()}
-            )
-        else:
-            super().resume(folder, limits)
-
-    def _run(self, folder: RunFolder) -> QueuedRun | None:
-        return self._shared.row(folder.run_id) if self._is_copy(folder) else None
-
-    def _is_copy(self, folder: RunFolder) -> bool:
-        return folder.path == self._shared.mirrors.folder_of(folder.run_id).path
+    def elsewhere(self, folder: RunFolder) -> RunOnWorkers | None:
+        if folder.path != self._shared.mirrors.folder_of(folder.run_id).path:
+            return None
+        return RunOnWorkers(self._shared, self._shared.row(folder.run_id), self._is_ending)
 
 
 class WorkerPages:
@@ -122,9 +73,3 @@ class WorkerPages:
 
     def queues(self, request: Request) -> Response:
         return page("queues.html", queues=queue_records(self._database), has_workers=True)
-
-
-def _number(name: str, text: str) -> float:
-    if not re.fullmatch(r"[1-9][0-9]{0,9}(\.[0-9]+)?", text):
-        raise UsageError(f"'{text[:20]}' is not a number for {name}")
-    return float(text) if name in ("max-cost", "max-seconds") else int(float(text))

@@ -245,11 +245,11 @@ def worst_case_of(form: FlowForm, roles: Path | None) -> str:
     """The worst case of what the form starts, in words, or what is wrong with it."""
     inputs = {each.name: each.value for each in form.fields if each.value}
     try:
-        more = {name: _number(name, value) for name, value in _options(form).items()}
-        more |= {"cycles": int(form.cycles or RunOptions.cycles)}
+        more = {name: typed(name, value) for name, value in _options(form).items()}
+        more |= {"cycles": typed("cycles", form.cycles or str(RunOptions.cycles))}
         flows, catalog = load_flow_and_called(form.flow.name, load_catalog(roles))
         return worst_case_words(flows, form.flow.name, catalog, RunOptions(inputs=inputs, **more))
-    except (CodexMultiRoleError, ValueError) as error:
+    except CodexMultiRoleError as error:
         return str(error)
 
 
@@ -273,8 +273,11 @@ def _options(form: FlowForm) -> dict[str, str | bool]:
     return texts | {name: on for name, on in switched.items() if on != OPTIONS[name].default}
 
 
-def _number(name: str, value: str | bool) -> Any:  # noqa: ANN401 - as the option wants it
-    return value if isinstance(value, bool) or OPTIONS[name].kind is str else OPTIONS[name].kind(value)
+def typed(name: str, value: str | bool) -> Any:  # noqa: ANN401 - as the option wants it
+    """The value of an option as it was typed. Raises `UsageError` that names the option."""
+    with suppress(ValueError):
+        return OPTIONS[name].checked(value if isinstance(value, bool) else OPTIONS[name].kind(value))
+    return OPTIONS[name].checked(value)
 
 
 def _field(name: str, spec: InputSpec, sent: Form) -> Field:
