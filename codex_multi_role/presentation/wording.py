@@ -153,10 +153,10 @@ def cost_in_words(cost: Cost) -> str:
 
 
 def costs_by_step(costs: Mapping[str, Cost]) -> str:
-    """``plan $0.10, solve $1.20``; empty for a single step, and if nothing has a price."""
+    """``plan $0.10, solve not known``; empty for a single step, and if nothing has a price."""
     if len(costs) < 2 or not any(cost.amount for cost in costs.values()):
         return ""
-    return ", ".join(f"{one_line(step)} {cost_in_words(cost)}" for step, cost in costs.items())
+    return ", ".join(f"{one_line(step)} {price(cost) or 'not known'}" for step, cost in costs.items())
 
 
 def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:

@@ -96,7 +96,7 @@ def test_amounts_of_money(amount: float, words: str) -> None:
 
 def test_costs_by_step_say_which_have_no_price() -> None:
     costs = {"plan": Cost(Decimal("0.1")), "solve": Cost(Decimal(2), unpriced_turns=1)}
-    assert costs_by_step(costs) == "plan $0.10, solve unpriced"
+    assert costs_by_step(costs) == "plan $0.10, solve not known"
     assert costs_by_step({"plan": Cost(Decimal(1))}) == costs_by_step({"plan": Cost(), "solve": Cost()}) == ""
 
 

@@ -132,6 +132,8 @@ def serve(descriptor: int, client: int) -> None:
     for room in (f"codex_multi_role.{name}" for name in rooms):
         for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
             import_module(module.name)
+    if rooms != ROOMS:
+        import_module("codex_multi_role.extensions.pages.report.rendering").template("report.html")
     gc.freeze()  # otherwise each process would copy all of it as it looks for garbage, and at its end
     line = socket.socket(fileno=descriptor)
     while True:

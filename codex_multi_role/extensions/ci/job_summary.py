@@ -18,7 +18,7 @@ from codex_multi_role.extensions.ci.run_blocks import (
 from codex_multi_role.presentation.pieces import RoleNow
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
-from codex_multi_role.presentation.wording import cost_in_words, duration, one_line
+from codex_multi_role.presentation.wording import duration, one_line, price
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.folder import PROGRAM
 
@@ -68,7 +68,7 @@ def _role(run: EndedRun, role: RoleNow) -> list[str]:
     return [
         cell(run.line(role.name)),
         *counts,
-        cost_in_words(role.cost),
+        price(role.cost),
         duration(role.seconds),
         cell(run.line(role.last)),
     ]

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from codex_multi_role.extensions.ci.ended_run import Case, LatestTests, RunEvidence
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.outcome import cost_of_totals, playbook_in_words, tokens_in_words, turns_in_words
+from codex_multi_role.presentation.outcome import playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.result import ShownResult
-from codex_multi_role.presentation.wording import verdict
+from codex_multi_role.presentation.wording import price, verdict
+from codex_multi_role.run_folder.cost import Cost
 
 MOST_LISTED = 50
 MOST_COLUMNS = 500
@@ -35,12 +36,13 @@ def result_block(result: ShownResult, most_lines: int, more: Iterable[str] = ())
 def facts(run: RunEvidence) -> list[str]:
     """The goal, the flow, and what the run cost, as items."""
     totals, started, where = run.totals, run.course.started, run.course.where
+    cost = price(Cost.of_totals(totals))
     return [
         f"- goal: {code(run.line(started.goal, 1000))}",
         f"- flow: {code(run.line(started.flow))}{f', {code(run.line(where))}' if where else ''}",
         f"- turns: {turns_in_words(totals)}",
         f"- tokens: {tokens_in_words(totals.get('input_tokens', 0), totals.get('output_tokens', 0))}",
-        f"- cost: {cost_of_totals(totals)}",
+        *([f"- cost: {cost}"] if cost else []),
     ]
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.extensions.pages.report.parts import FILES, Part, Reader, question_parts, test_parts, turn_parts
-from codex_multi_role.extensions.pages.report.rendering import price
 from codex_multi_role.presentation.course import Course
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
-from codex_multi_role.presentation.wording import compact, duration, judged, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, duration, judged, one_line, plural, price, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.turn_folder import REUSED

@@ -18,7 +18,7 @@ from codex_multi_role.extensions.pages.report.entries import Entries, text_sizes
 from codex_multi_role.extensions.pages.report.flow_picture import KnownFlows
 from codex_multi_role.extensions.pages.report.page_parts import load_parts, page_parts
 from codex_multi_role.extensions.pages.report.parts import cut_length
-from codex_multi_role.extensions.pages.report.rendering import asset, price, template
+from codex_multi_role.extensions.pages.report.rendering import asset, template
 from codex_multi_role.extensions.pages.report.run_tree import RunTree
 from codex_multi_role.extensions.pages.report.timeline import timeline
 from codex_multi_role.host.atomic import write_pieces
@@ -34,6 +34,7 @@ from codex_multi_role.presentation.wording import (
     moment,
     one_line,
     plural,
+    price,
     verdict,
     verdict_before,
 )
@@ -69,7 +70,6 @@ def _page(folder: RunFolder) -> TemplateStream:
     tone = partial(course.tone_of, alive=alive)
     style, script = asset("common.css") + asset("report.css"), asset("entries.js") + asset("report.js")
     own = f"style-src {_hash(style)}; script-src {_hash(script)}"  # and nothing else
-    states = folder.redact.within(course.states_as_json())
     parts = [*changes_parts(folder), *page_parts(folder, changed_files(folder, record, course.turns))]
     return template("report.html").stream(
         run=heading(folder, course, status, flows.at_most),
@@ -81,8 +81,6 @@ def _page(folder: RunFolder) -> TemplateStream:
         result=result_of(folder, record),
         parts=parts,
         part_links=[(part.id, part.name, True) for part in parts],
-        run_states=states["run"],
-        tasks=states["items"],
         warnings=course.incidents,
         more_warnings=course.notes_left_out,
         cut_at=cut_at,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC
@@ -10,9 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, Template
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from codex_multi_role.extensions.pages.report.values import result_html
@@ -30,13 +27,12 @@ from codex_multi_role.presentation.wording import (
     amounts,
     clock,
     compact,
-    cost_in_words,
     duration,
     moment,
     one_line,
     plural,
+    price,
 )
-from codex_multi_role.run_folder.cost import Cost
 
 TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
 
@@ -46,41 +42,15 @@ def template(name: str, folder: Path | None = None) -> Template:
     return _environment(folder or TEMPLATES).get_template(name)
 
 
-def price(cost: Cost) -> str:
-    """``$1.20``; empty if it is not known, as of models without a price."""
-    return "" if cost.known is None else cost_in_words(cost)
-
-
 def asset(name: str) -> Markup:
     """Read a file of the package that is part of a page as it is."""
     return Markup((ASSETS / name).read_text(encoding="utf-8"))
-
-
-class _CompiledTemplates(FileSystemBytecodeCache):
-    """Keeps compiled templates beside them, as Python keeps modules: compiling takes longer than a short report."""
-
-    def __init__(self, templates: Path) -> None:
-        folder = templates / "__pycache__"
-        with suppress(OSError):
-            folder.mkdir(exist_ok=True)
-        super().__init__(str(folder), f"%s.{sys.implementation.cache_tag}.jinja-{jinja2.__version__}.printable.cache")
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        try:
-            super().load_bytecode(bucket)
-        except Exception:  # damaged, or unreadable: compiled again
-            bucket.reset()
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):  # installed where the user may not write
-            super().dump_bytecode(bucket)
 
 
 @cache
 def _environment(folder: Path) -> Environment:
     environment = Environment(
         loader=FileSystemLoader([folder, TEMPLATES]),
-        bytecode_cache=_CompiledTemplates(folder),
         autoescape=True,
         finalize=_shown,
         undefined=StrictUndefined,

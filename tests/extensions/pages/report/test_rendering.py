@@ -1,4 +1,4 @@
-"""What goes into a page: escaped, without secrets, cut with a note; parts of extensions; compiled templates."""
+"""What goes into a page: escaped, without secrets, cut with a note; parts of extensions."""
 
 from __future__ import annotations
 
@@ -37,27 +37,6 @@ def test_values_are_escaped_and_unknown_names_are_errors(templates: Path) -> Non
     assert shown() == "<b>&lt;&amp;&gt;</b>"
     with pytest.raises(UndefinedError, match="'word' is undefined"):
         rendering.template("one.html").render()
-
-
-@pytest.mark.parametrize("keep", [0, 5, 30, 200])
-def test_damaged_compiled_template_is_compiled_again(templates: Path, keep: int) -> None:
-    shown()
-    (compiled,) = (templates / "__pycache__").iterdir()
-    whole = compiled.read_bytes()
-    compiled.write_bytes(whole[:keep])
-    assert shown() == "<b>&lt;&amp;&gt;</b>"
-    assert compiled.read_bytes() == whole
-
-
-def test_changed_template_is_compiled_again(templates: Path) -> None:
-    shown()
-    (templates / "one.html").write_text("<i>{{ word }}</i>")
-    assert shown() == "<i>&lt;&amp;&gt;</i>"
-
-
-def test_templates_work_where_nothing_can_be_kept(templates: Path) -> None:
-    (templates / "__pycache__").write_text("")
-    assert shown() == "<b>&lt;&amp;&gt;</b>"
 
 
 CUT_AT = 4000
