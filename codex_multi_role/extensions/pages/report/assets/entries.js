@@ -6,8 +6,8 @@ const pause = () => new Promise((done) => setTimeout(done)); // a page that work
 
 // `all`: the entries that can be walked through now; `find`: yields bit by bit how many have a text and are of a kind,
 // of how many, and what shows them; `forget`: hides what was found; `open`: shows or hides an entry, and returns where;
-// `shown`: the elements in which matches are marked; `keys`: more of them; `changed`: is called with what was chosen.
-function walkEntries({ all, find, forget, open, shown, keys = {}, changed = () => {} }) {
+// `shown`: the elements in which matches are marked; `changed`: is called with what was chosen.
+function walkEntries({ all, find, forget, open, shown, changed = () => {} }) {
   let current = null;
   let search = null;
   const wantedNow = () => byId("search").value.trim();
@@ -97,7 +97,6 @@ function walkEntries({ all, find, forget, open, shown, keys = {}, changed = () =
     "/": () => { byId("search").focus(); byId("search").select(); },
     "?": () => byId("help").showModal(),
     Escape: clear,
-    ...keys,
   };
 
   document.addEventListener("keydown", (event) => {

@@ -59,32 +59,6 @@
     }
   }
 
-  // ---- light and dark
-
-  const THEMES = { "": ["Auto", "system setting"], light: ["Light", "light"], dark: ["Dark", "dark"] };
-
-  function stored(value) {
-    try {
-      if (value === undefined) return localStorage.getItem("codex-multi-role-theme");
-      localStorage.setItem("codex-multi-role-theme", value);
-    } catch { /* a file that a browser gives no storage keeps nothing */ }
-    return null;
-  }
-
-  function setTheme(theme) {
-    if (theme) document.documentElement.dataset.theme = theme;
-    else delete document.documentElement.dataset.theme;
-    byId("theme").textContent = THEMES[theme][0];
-    byId("theme").setAttribute("aria-label", `Colours: ${THEMES[theme][1]}`);
-  }
-
-  function nextTheme() {
-    const names = Object.keys(THEMES);
-    const theme = names[(names.indexOf(document.documentElement.dataset.theme ?? "") + 1) % names.length];
-    setTheme(theme);
-    stored(theme);
-  }
-
   // ---- what is pressed and clicked
 
   const visible = () => (document.body.classList.contains("filtered") ? [...document.querySelectorAll(".entry.match")] : entries);
@@ -100,7 +74,6 @@
     forget,
     open,
     shown: () => document.querySelectorAll(".entry[open] > .body"),
-    keys: { t: nextTheme },
   });
 
   function follow(id) {
@@ -121,7 +94,6 @@
     const target = event.target.dataset.target;
     if (target) { history.replaceState(null, "", `#${encodeURIComponent(target)}`); follow(target); }
   });
-  byId("theme").addEventListener("click", nextTheme);
   byId("open-all").addEventListener("click", () => { for (const entry of visible()) open(entry, true); highlight(); });
   byId("close-all").addEventListener("click", () => entries.forEach((entry) => { entry.open = false; }));
   window.addEventListener("hashchange", () => follow(decodeURIComponent(location.hash.slice(1))));
@@ -130,8 +102,6 @@
     byId("copy").textContent = "Copied";
   });
 
-  const kept = stored();
-  setTheme(kept && kept in THEMES ? kept : "");
   for (const id of ["open-all", "close-all"]) byId(id).hidden = !entries.length;
   if (byId("copy") && navigator.clipboard) byId("copy").hidden = false;
   if (location.hash) follow(decodeURIComponent(location.hash.slice(1)));
