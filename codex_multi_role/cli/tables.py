@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, UNUSED, WARN
+from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, GOOD, IDLE, UNUSED, WARN
 from codex_multi_role.presentation.wording import ELLIPSIS, columns_of, cut, first_columns, one_line
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GAP, INDENT = 2, 2
 """Spaces between two columns, and before the continuation of a row."""
-STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim", UNUSED: "dim"}
+STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim", UNUSED: "dim", ASKS: "yellow"}
 """How a terminal shows a tone."""
 
 Cells = Sequence[str]

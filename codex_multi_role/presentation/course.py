@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, Self
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import BUSY, WARN, Incident, added_in_words, incident_in_words, tone_of
+from codex_multi_role.presentation.outcome import ASKS, BUSY, WARN, Incident, added_in_words, incident_in_words, tone_of
 from codex_multi_role.presentation.pieces import (
     AT_WORK,
     ENDED_TASKS,
@@ -174,7 +174,8 @@ class Course:
         """How the piece is doing. ``alive``: whether a process works on the run."""
         if piece.state != IN_PROGRESS:
             return WARN if piece.bad else tone_of(piece.state, but=piece.flaw)
-        return BUSY if alive and self.ended is None and not self.asks_in(piece) else WARN
+        working = BUSY if alive and self.ended is None else WARN
+        return ASKS if self.asks_in(piece) else working
 
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""

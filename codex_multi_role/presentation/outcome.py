@@ -29,18 +29,19 @@ OUTCOMES = {
     "gave_up": "A role gave up",
     "declined": "A role declined its task",
 }
-GOOD, BAD, WARN, BUSY, IDLE, UNUSED = "good", "bad", "warn", "busy", "idle", "unused"
-"""Tones. ``warn``: cut short or open; ``busy``: in progress; ``unused``: not needed, or impossible."""
-GLYPHS = {GOOD: "✓", UNUSED: "⊘", IDLE: "○", WARN: "■", BAD: "✗", BUSY: "●"}
+GOOD, BAD, WARN, BUSY, IDLE, UNUSED, ASKS = "good", "bad", "warn", "busy", "idle", "unused", "asks"
+"""Tones. ``warn``: cut short; ``busy``: in progress; ``unused``: not needed, or impossible; ``asks``: waits for you."""
+GLYPHS = {GOOD: "✓", UNUSED: "⊘", IDLE: "○", WARN: "■", BAD: "✗", BUSY: "●", ASKS: "?"}
 """The sign of each tone, the one that matters least first."""
-ASCII_GLYPHS = dict(zip(GLYPHS, "+-o#x*", strict=True))
+ASCII_GLYPHS = dict(zip(GLYPHS, "+-o#x*?", strict=True))
 _TONES = {
     GOOD: ("completed", "passed", "approved"),
     BAD: ("failed", "gone", "error", "timed out", "could not run", "rejected"),
-    WARN: ("killed", "interrupted", "cancelled", "unknown", "open"),
+    WARN: ("killed", "interrupted", "cancelled", "unknown"),
     BUSY: ("running", "working", "repairing", "in progress"),
     IDLE: ("starting", "ready", "no tests", "pending"),
     UNUSED: ("skipped",),
+    ASKS: ("open",),
 }
 _TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses}
 Incident = events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
@@ -61,7 +62,7 @@ class StatusWords(NamedTuple):
 _STATUSES: dict[str, StatusWords] = {
     each.words.partition(" ")[0]: each
     for each in (
-        StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
+        StatusWords("waiting for you", ASKS, "?", "The run waits for your answer."),
         StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, WARN, "■", "The run ended without reaching its goal."),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, GLYPHS, IDLE, WARN, status_in_words, tokens_in_words, tone_of
+from codex_multi_role.presentation.outcome import ASKS, BAD, GLYPHS, IDLE, status_in_words, tokens_in_words, tone_of
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import (
     clock,
@@ -31,7 +31,7 @@ MIDDLE, WIDE, UNLIMITED = 64, 92, 1_000_000
 FAILED_TESTS, REASON_LINES = 3, 3
 MOST_TASKS = 200
 INDENT = 2
-ASKS = "waits for you"
+WAITS = "waits for you"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def fit(rows: list[Row], most: int) -> list[Row]:
         return rows
     ranks, above, order = list[tuple[int, bool, int, int, int]](), dict[int, int](), [*GLYPHS, ""]
     for index, row in enumerate(rows):
-        rank = order.index("" if row.state == ASKS else row.tone)
+        rank = order.index(row.tone)
         above[row.depth] = min(rank, above.get(row.depth - 1, rank))
         ranks.append((above[row.depth], row.depth == 0, -row.depth, -index if rank else index, index))
     out = {index for *_, index in sorted(ranks)[: len(rows) - most + 1]}
@@ -149,12 +149,12 @@ class Tree:
         over = f" {sum(bool(task.ended) for task in tasks)}/{len(tasks)}" if tasks else ""
         label = f"{one_line(piece.label, 80)}{over}{f' x{visit}' if visit > 1 else ''}"
         told, figures, tone = self._doing(piece, open_below), self._figures(piece), self._course.tone_of(piece)
-        below = []
-        if tone in (BAD, WARN) and columns_of(f"{label}: {told}, {figures}") > self._width - INDENT * (depth + 1):
-            told, below = "", wrapped(told, self._width - INDENT * (depth + 2))
+        below, room = list[str](), self._width - INDENT * (depth + 1)
+        if (piece.bad or piece.reason) and columns_of(f"{label}: {told}, {figures}") > room:
+            told, below = "", wrapped(told, room - INDENT)
         words = ": ".join(filter(None, (label, told)))
         figures = f"{', ' if told else ': '}{figures}" if figures else ""
-        yield Row(depth, words, tone, ASKS if told == ASKS else piece.state, piece.began, figures)
+        yield Row(depth, words, tone, WAITS if tone == ASKS else piece.state, piece.began, figures)
         yield from (Row(depth + 1, line) for line in below[:REASON_LINES])
 
     def _doing(self, piece: WorkPiece, open_below: bool) -> str:
@@ -164,7 +164,7 @@ class Tree:
             said = piece.said or next((turn.summary for turn in piece.turns[-1:] if not open_below), "")
             return one_line(piece.bad or f"{ended}{piece.reason}" or said, 200)
         if self._course.asks_in(piece):
-            return ASKS
+            return WAITS
         if self._course.ended is not None:
             return "stopped"
         tests = piece.last_tests()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.outcome import (
+    ASKS,
     BAD,
     BUSY,
     GOOD,
@@ -131,8 +132,9 @@ def test_each_status_of_a_run_has_its_tone() -> None:
     assert {status for status, tone in tones.items() if tone == GOOD} == {"succeeded"}
     assert {status for status, tone in tones.items() if tone == BAD} == {"failed", "unreadable"}
     assert {status for status, tone in tones.items() if tone == BUSY} == {"running"}
-    cut_short = {"ended", "parked", "interrupted", "killed", "waiting"}  # cycles that are used up are no error
+    cut_short = {"ended", "parked", "interrupted", "killed"}  # cycles that are used up are no error
     assert {status for status, tone in tones.items() if tone == WARN} == cut_short
+    assert tones[WAITING] == ASKS
     assert {status for status in tones if has_failed(status)} == {"ended", "failed", "unreadable"}
 
 

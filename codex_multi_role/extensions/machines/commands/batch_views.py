@@ -19,7 +19,7 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.batches.batch_progress import BatchProgress, RunningGoal
 from codex_multi_role.extensions.machines.batches.goal_results import NOT_STARTED, GoalResult
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
-from codex_multi_role.presentation.outcome import BAD, BUSY, IDLE, WARN, glyphs_of, outcome_in_words, run_status
+from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, IDLE, glyphs_of, outcome_in_words, run_status
 from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, price, wrapped
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
@@ -151,7 +151,7 @@ def _running_row(goal: RunningGoal, at: str, glyphs: Mapping[str, str]) -> Seque
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
     used = (course.work.turns, compact(course.used.tokens), price(course.used.cost))
-    glyph = glyphs[WARN if course.questions else BUSY]
+    glyph = glyphs[ASKS if course.questions else BUSY]
     return (goal.run.id, text, f"{glyph} {state}", doing, *used, seconds)
 
 

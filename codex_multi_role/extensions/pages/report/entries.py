@@ -11,7 +11,7 @@ from typing import Any
 
 from codex_multi_role.extensions.pages.report.parts import FILES, Part, Reader, question_parts, test_parts, turn_parts
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.outcome import ASKS, BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import RUNNING, Note, ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import compact, duration, judged, one_line, plural, price, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
@@ -163,7 +163,7 @@ class Entries:
 
     def _question(self, question: Question) -> ReportEntry:
         answer = question.answer
-        status = Chip("open", WARN)
+        status = Chip("open", ASKS)
         by = ""
         if answer is not None:
             status = Chip("approved", GOOD) if answer.approved else Chip("rejected", BAD)

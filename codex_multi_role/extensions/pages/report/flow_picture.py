@@ -23,7 +23,7 @@ from codex_multi_role.flow.routing import End
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN
+from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, GOOD, IDLE, WARN
 from codex_multi_role.presentation.pieces import WorkPiece
 from codex_multi_role.presentation.wording import one_line, plural
 from codex_multi_role.run_folder import RunFolder
@@ -36,8 +36,8 @@ LETTER = 6.7
 TRACK = 16
 _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 _TRY = re.compile(r"/try-\d+$")
-_END_TONES: dict[int, str] = {ExitCode.GOAL_REACHED: GOOD, ExitCode.FAILED: BAD}
-"""As the run's status has them; any other code is one to look at: not reached, waiting, stopped."""
+_END_TONES: dict[int, str] = {ExitCode.GOAL_REACHED: GOOD, ExitCode.FAILED: BAD, ExitCode.WAITING: ASKS}
+"""As the run's status has them; any other code is one to look at: not reached, stopped."""
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Picture:
 
 
 def _now(tone: str) -> str:
-    return {BUSY: ", at work", WARN: ", stopped or open", BAD: ", failed"}.get(tone, "")
+    return {BUSY: ", at work", WARN: ", stopped", ASKS: ", waits for you", BAD: ", failed"}.get(tone, "")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codex_multi_role.extensions.pages.report.entries import Entries, TimedPart
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, tone_of
+from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, GOOD, IDLE, UNUSED, WARN, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, WorkPiece
 from codex_multi_role.presentation.wording import duration, one_line, seconds_between
 
@@ -18,7 +18,7 @@ OPEN_BELOW = 60
 MOST_PARTS = 100
 """Parts of a branch above which they are divided into ranges of that many."""
 RANGE = "~"
-WORST_FIRST = (BAD, WARN, BUSY, GOOD, IDLE)
+WORST_FIRST = (BAD, ASKS, WARN, BUSY, GOOD, UNUSED, IDLE)
 
 ToneOf = Callable[[WorkPiece], str]
 """How a piece of the run is doing: `Course.tone_of`."""
@@ -148,7 +148,8 @@ class RunTree:
 
 
 def turn_tone(turn: ReportedTurn, course: Course, tone: ToneOf) -> str:
-    """How a turn is doing: one without an end is at work as long as its piece is."""
+    """How a turn is doing: one without an end is at work, or asks, as long as its piece does."""
     if turn.ended:
         return tone_of(turn.status, BAD)
-    return BUSY if tone(course.pieces.get(turn.piece, course.run)) == BUSY else WARN
+    of_piece = tone(course.pieces.get(turn.piece, course.run))
+    return of_piece if of_piece in (BUSY, ASKS) else WARN

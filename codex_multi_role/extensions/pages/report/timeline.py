@@ -11,7 +11,7 @@ from itertools import groupby
 from codex_multi_role.extensions.pages.report.entries import question_id, tests_id, turn_id
 from codex_multi_role.extensions.pages.report.run_tree import WORST_FIRST, ToneOf, turn_tone
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import duration, judged, one_line, verdict
 from codex_multi_role.run_folder import Question
@@ -30,7 +30,14 @@ MOST_BARS = 400
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
 ROW, AXIS = 26, 24
-KEYS = ((GOOD, "completed, passed"), (BAD, "failed"), (WARN, "cut short, open"), (BUSY, "at work"), (IDLE, "other"))
+KEYS = (
+    (GOOD, "completed, passed"),
+    (BAD, "failed"),
+    (WARN, "cut short"),
+    (ASKS, "waits for you"),
+    (BUSY, "at work"),
+    (IDLE, "other"),
+)
 PAUSE = ("pause", "pause, shortened")
 
 Span = tuple[float, float]
@@ -217,7 +224,7 @@ class _TimelineDrawing:
     def _question(self, question: Question) -> Bar:
         answer = question.answer
         title = f"question {question.key}: {'answered' if answer else 'open'}"
-        ended, tone = (answer.at, IDLE) if answer else ("", WARN)
+        ended, tone = (answer.at, IDLE) if answer else ("", ASKS)
         return self._bar(question.asked_at, ended, tone, title, question_id(question.key), question.key)
 
     def _bar(self, began: str, ended: str, tone: str, title: str, target: str, label: str) -> Bar:

@@ -71,7 +71,7 @@ def test_step_has_the_state_of_its_latest_visit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "tone", "how"), [(End("role_failed", 3), "bad", "ended"), (End("waiting_for_review", 4), "warn", "waits")]
+    ("end", "tone", "how"), [(End("role_failed", 3), "bad", "ended"), (End("waiting_for_review", 4), "asks", "waits")]
 )
 def test_run_that_stopped_elsewhere_says_where(end: End, tone: str, how: str) -> None:
     """A run that waits for a person is not drawn like one that failed."""

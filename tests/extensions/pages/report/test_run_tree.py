@@ -12,6 +12,7 @@ from codex_multi_role.extensions.pages.report import run_tree
 from codex_multi_role.extensions.pages.report.entries import Entries
 from codex_multi_role.extensions.pages.report.run_tree import Branch, Leaf, RunTree
 from codex_multi_role.presentation.course import Course
+from codex_multi_role.presentation.outcome import GLYPHS
 from codex_multi_role.run_folder import Question, Questions, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import in_order, started
@@ -60,8 +61,8 @@ def test_everything_is_below_what_it_belongs_to(tmp_path: Path) -> None:
         (2, "tests 001", "bad", "tests-001"),
         (1, "T1 Title 1", "busy", "each.1.1"),
         (2, "coder 2", "busy", "turn-coder-2"),
-        (0, "ok", "warn", "ok.1"),
-        (1, "question", "warn", "question-ok.1"),
+        (0, "ok", "asks", "ok.1"),
+        (1, "question", "asks", "question-ok.1"),
     ]
 
 
@@ -87,11 +88,15 @@ def test_long_run_shows_what_is_wanted_and_the_latest_problem(
     long = tree(tmp_path, told(), shown)
     assert [branch.id for branch in opened_in(long.parts)] == [*opened, "~1", "ok.1"]
     first, second = long.parts
-    assert (first.label, first.tone, second.label, second.tone) == ("each to each", "good", "ok to ok", "warn")
+    assert (first.label, first.tone, second.label, second.tone) == ("each to each", "good", "ok to ok", "asks")
     found = long.branch("each.1~0")
     assert found is not None
     assert [part.id for part in found.parts] == ["each.1.0"]
     assert long.branch("each.1~2") is long.branch("nowhere~0") is None
+
+
+def test_tasks_of_every_tone_can_share_a_range() -> None:
+    assert {*run_tree.WORST_FIRST} == {*GLYPHS}
 
 
 def opened_in(parts: list[Branch | Leaf]) -> Iterator[Branch]:
