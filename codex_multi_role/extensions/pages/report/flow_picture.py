@@ -17,7 +17,7 @@ from typing import Any, Self
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, read_flows
 from codex_multi_role.cli.flow_explanation import worst_case_words
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode
-from codex_multi_role.extensions.pages.report.run_tree import ToneOf
+from codex_multi_role.extensions.pages.report.run_tree import TONES, ToneOf
 from codex_multi_role.flow.chart import NEXT, OUT, Chart, Node, charts, end_words
 from codex_multi_role.flow.routing import End
 from codex_multi_role.host.redaction import Redactor
@@ -173,7 +173,7 @@ class Picture:
 
 
 def _now(tone: str) -> str:
-    return {BUSY: ", at work", WARN: ", stopped", ASKS: ", waits for you", BAD: ", failed"}.get(tone, "")
+    return f", {TONES[tone]}" if tone in (BUSY, WARN, ASKS, BAD) else ""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from codex_multi_role.extensions.pages.report.run_tree import TONES
 from codex_multi_role.extensions.pages.report.values import result_html
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
@@ -72,6 +73,7 @@ def _environment(folder: Path) -> Environment:
         "words": status_in_words,
         "tone": tone_of,
         "glyph": lambda tone: "" if tone == IDLE else GLYPHS.get(tone, ""),
+        "in_words": TONES.get,
         "run_status": run_status,
         "result_html": result_html,
     }

@@ -18,7 +18,16 @@ OPEN_BELOW = 60
 MOST_PARTS = 100
 """Parts of a branch above which they are divided into ranges of that many."""
 RANGE = "~"
-WORST_FIRST = (BAD, ASKS, WARN, BUSY, GOOD, UNUSED, IDLE)
+TONES = {
+    BAD: "failed",
+    ASKS: "waits for you",
+    WARN: "cut short",
+    BUSY: "at work",
+    GOOD: "completed",
+    UNUSED: "not needed",
+    IDLE: "other",
+}
+"""In words, the worst first."""
 
 ToneOf = Callable[[WorkPiece], str]
 """How a piece of the run is doing: `Course.tone_of`."""
@@ -120,7 +129,7 @@ class RunTree:
         return [self._range(f"{piece.key}{RANGE}{number}", parts) for number, parts in enumerate(ranges)]
 
     def _range(self, id: str, parts: list[Branch | Leaf]) -> Branch:
-        tone = min((part.tone for part in parts), key=WORST_FIRST.index)
+        tone = min((part.tone for part in parts), key=[*TONES].index)
         is_open = id in self._opened or any(isinstance(part, Branch) and part.is_open for part in parts)
         return Branch(id, f"{parts[0].label} to {parts[-1].label}", tone, "", is_open, len(parts), lambda: parts)
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from itertools import groupby
 
 from codex_multi_role.extensions.pages.report.entries import question_id, tests_id, turn_id
-from codex_multi_role.extensions.pages.report.run_tree import WORST_FIRST, ToneOf, turn_tone
+from codex_multi_role.extensions.pages.report.run_tree import TONES, ToneOf, turn_tone
 from codex_multi_role.presentation.course import Course
-from codex_multi_role.presentation.outcome import ASKS, BAD, BUSY, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.outcome import ASKS, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.pieces import ReportedTurn, TestRun, WorkPiece
 from codex_multi_role.presentation.wording import duration, judged, one_line, verdict
 from codex_multi_role.run_folder import Question
@@ -30,14 +30,6 @@ MOST_BARS = 400
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
 ROW, AXIS = 26, 24
-KEYS = (
-    (GOOD, "completed, passed"),
-    (BAD, "failed"),
-    (WARN, "cut short"),
-    (ASKS, "waits for you"),
-    (BUSY, "at work"),
-    (IDLE, "other"),
-)
 PAUSE = ("pause", "pause, shortened")
 
 Span = tuple[float, float]
@@ -87,7 +79,7 @@ class Timeline:
     @property
     def keys(self) -> list[tuple[str, str]]:
         """Tones and what they mean."""
-        return [*KEYS, PAUSE] if self.cuts else list(KEYS)
+        return [*TONES.items(), *([PAUSE] if self.cuts else [])]
 
 
 class Scale:
@@ -252,7 +244,7 @@ def _shared(bars: list[Bar]) -> list[Bar]:
 def _together(bars: list[Bar]) -> Bar:
     if len(bars) == 1:
         return bars[0]
-    worst = min(bars, key=lambda bar: WORST_FIRST.index(bar.tone))
+    worst = min(bars, key=lambda bar: [*TONES].index(bar.tone))
     width = max(bar.x + bar.width for bar in bars) - bars[0].x
     return replace(worst, x=bars[0].x, width=round(width, 3), title=f"{len(bars)} in one bar: {worst.title}", label="")
 

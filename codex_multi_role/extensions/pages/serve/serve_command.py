@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from codex_multi_role.cli.options import ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run_additions import open_remote
 from codex_multi_role.cli.setting import Setting, not_empty
-from codex_multi_role.extensions.machines.extension import SHARED_RUNS
-
-if TYPE_CHECKING:
-    from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
 HOST = Setting(
     ["--host"],
@@ -48,7 +44,7 @@ TOKEN = Setting(
 )
 
 
-@command(HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN, SHARED_RUNS)
+@command(HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN, finds=True)
 def serve(
     host: str,
     port: int,
@@ -56,7 +52,6 @@ def serve(
     runs_dir: Path,
     roles: Path | None,
     token: str | None,
-    database_url: str | None,
 ) -> None:
     """Serve live pages of all runs in --runs-dir: approve, answer, stop, download, start another run.
 
@@ -75,24 +70,11 @@ def serve(
     from codex_multi_role.extensions.pages.serve.access import Access  # here: the extra may not be installed
     from codex_multi_role.extensions.pages.serve.server import serve as serve_pages
 
-    shared = _open_shared(database_url)
+    remote = open_remote()
+    shared = getattr(remote, "shared", None)  # the pages know those of workers only
 
     def on_ready(address: str) -> None:
-        more = f", and those of {shared.database}," if shared else ""
+        more = f", and those of {remote}," if remote else ""
         say(f"Serving the runs in {runs_dir}{more} at {address} (Ctrl-C to stop)")
 
     serve_pages(runs_dir, roles, Access.to(host, token, public_url), port, on_ready, shared)
-
-
-def _open_shared(database_url: str | None) -> SharedRuns | None:
-    """The runs that workers execute, open until the command ends. Raises `UsageError`, `StorageError`."""
-    if database_url is None:
-        return None
-    from codex_multi_role.extensions.machines.workers.shared_runs import (
-        SharedRuns,  # here: a server without workers needs no database
-    )
-
-    shared = SharedRuns.open(database_url)
-    if shared is not None:
-        click.get_current_context().call_on_close(shared.close)
-    return shared

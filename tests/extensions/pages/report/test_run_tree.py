@@ -96,7 +96,7 @@ def test_long_run_shows_what_is_wanted_and_the_latest_problem(
 
 
 def test_tasks_of_every_tone_can_share_a_range() -> None:
-    assert {*run_tree.WORST_FIRST} == {*GLYPHS}
+    assert {*run_tree.TONES} == {*GLYPHS}
 
 
 def opened_in(parts: list[Branch | Leaf]) -> Iterator[Branch]:
