@@ -175,7 +175,8 @@ def test_page_starts_runs_with_the_file(project: Project) -> None:
 
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)
-    wanted = NewRun("own", "reach it", "1", str(project.workspace), str(project.playbook))
+    options = {"cycles": "1", "workspace": str(project.workspace), "playbook": str(project.playbook)}
+    wanted = NewRun("own", "reach it", options)
     folder = RunFolder(project.runs / starter.start(wanted))
     deadline = time.monotonic() + 60
     while starter.reap() and time.monotonic() < deadline:

@@ -160,7 +160,7 @@ def test_value_that_no_process_can_get_is_wrong_usage(value: str, tmp_path: Path
 
     starter = RunStarter(tmp_path / "runs", None, lambda: True)
     with pytest.raises(UsageError, match="the values cannot be passed to a process: "):
-        starter.start(NewRun("cycles", "goal", playbook=value))
+        starter.start(NewRun("cycles", "goal", {"playbook": value}))
     assert [*(tmp_path / "runs/.starting").iterdir()] == []
 
 

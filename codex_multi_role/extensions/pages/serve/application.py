@@ -22,30 +22,19 @@ from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageErr
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
 from codex_multi_role.extensions.pages.serve.followers import TOO_MANY, Followers, TooManyViewers
-from codex_multi_role.extensions.pages.serve.forms import (
-    LABELS,
-    MOST_BYTES,
-    Form,
-    in_form_words,
-    page,
-    problem,
-    with_form,
-)
+from codex_multi_role.extensions.pages.serve.forms import MOST_BYTES, Form, in_form_words, page, problem, with_form
 from codex_multi_role.extensions.pages.serve.guard import RequestGuard
 from codex_multi_role.extensions.pages.serve.listing import EVERY, SORTS, RunList, ServedRuns
 from codex_multi_role.extensions.pages.serve.run_pages import RunPages
 from codex_multi_role.extensions.pages.serve.starting import (
+    FlowForm,
     RunStarter,
     as_sent,
     form_of,
     read_flows,
-    requested_run,
     worst_case_of,
 )
-from codex_multi_role.lifecycle.team_loading import roles_folder
-from codex_multi_role.playbook import playbook_names
 from codex_multi_role.presentation.recorded import read_record
-from codex_multi_role.run_options import OPTIONS
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
@@ -159,8 +148,11 @@ class _FirstPages:
             return problem(404, *NOT_STARTED_HERE)
         folder = self._runs.folder(request.query_params.get("from", ""))
         record = read_record(folder) if folder is not None else {}
-        name = request.query_params.get("flow", "") or str(record.get("flow") or "")
-        return self._form_page(name, as_sent(record) if record else {})
+        flows = read_flows(self._roles)
+        flow = flows.find(request.query_params.get("flow", "") or str(record.get("flow") or ""))
+        if flow is None:
+            return page("flows.html", flows=flows)
+        return self._form_page(form_of(flow, self._roles, as_sent(record) if record else {}))
 
     async def start(self, request: Request, form: Form) -> Response:
         """Start the run that the form describes; on an error, show the form as it was sent, with the reason."""
@@ -172,24 +164,18 @@ class _FirstPages:
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
             return problem(404, "Flow not found", "Start a run lists all flows.")
-        form = form_of(flow, playbook_names(roles_folder(self._roles)), sent)
+        form = form_of(flow, self._roles, sent)
         if "estimate" in sent:
-            return self._form_page(flow.name, sent)
+            return self._form_page(form)
         try:
-            run_id = self._starter.start(requested_run(form))
+            run_id = self._starter.start(form.run())
         except CodexMultiRoleError as error:
-            return self._form_page(flow.name, sent, 422, in_form_words(str(error)), in_form_words(error.hint))
+            return self._form_page(form, 422, in_form_words(str(error)), in_form_words(error.hint))
         return RedirectResponse(f"/runs/{run_id}?done=started", 303)
 
-    def _form_page(self, name: str, sent: Form, status_code: int = 200, wrong: str = "", hint: str = "") -> Response:
-        flows = read_flows(self._roles)
-        flow = flows.find(name)
-        if flow is None:
-            return page("flows.html", flows=flows)
-        form = form_of(flow, playbook_names(roles_folder(self._roles)), sent)
-        secret = self._access.form_secret
+    def _form_page(self, form: FlowForm, status_code: int = 200, wrong: str = "", hint: str = "") -> Response:
         most = in_form_words(worst_case_of(form, self._roles))
-        values = {"form": form, "most": most, "labels": LABELS, "options": OPTIONS, "form_secret": secret}
+        values = {"form": form, "most": most, "form_secret": self._access.form_secret}
         return page("start.html", status_code, **values, wrong=wrong, hint=hint)
 
 

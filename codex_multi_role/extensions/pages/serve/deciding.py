@@ -19,7 +19,7 @@ from unidiff.patch import Hunk, PatchSet
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.pages.report.changes import file_patches
 from codex_multi_role.extensions.pages.report.flow_picture import worst_case_of
-from codex_multi_role.extensions.pages.serve.forms import Form
+from codex_multi_role.extensions.pages.serve.forms import Field, Form
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.deciding import Situation, situation_of
 from codex_multi_role.run_folder import Question, RunFolder
@@ -137,19 +137,6 @@ _PLACE = re.compile(rf"({BEFORE}|{AFTER}):([1-9][0-9]{{0,8}}):(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class AnswerField:
-    """``kind``: ``choice``, ``lines``, ``json`` or ``text``; ``about``: its schema in words."""
-
-    name: str
-    kind: str
-    value: str
-    about: str
-    choices: list[str] = field(default_factory=list)
-    required: bool = False
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class ShownDecision:
     """``at_most``: the worst case of the whole run; ``others``: what else the run asks."""
 
@@ -157,7 +144,7 @@ class ShownDecision:
     situation: Situation
     files: list[DiffFile]
     at_most: str
-    fields: list[AnswerField]
+    fields: list[Field]
     sent: Form
     others: list[Question]
 
@@ -240,20 +227,18 @@ def _comments(sent: Form) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, {"path": found[3], "line": int(found[2]), "side": found[1], "text": text.strip()}
 
 
-def _field(question: Question, name: str, sent: Form) -> AnswerField:
-    schema = question.fields[name]
+def _field(question: Question, name: str, sent: Form) -> Field:
+    schema, sent_as = question.fields[name], f"{OF_VALUES}{name}"
     kind = kind_of_field(schema)
-    was_sent = f"{OF_VALUES}{name}" in sent and ADD not in sent
-    value = sent.get(f"{OF_VALUES}{name}", to_edit(schema))
-    text = from_edited(value, schema)
-    about = " · ".join(filter(None, (str(schema.get("description") or ""), in_words(schema))))
-    problem = problem_of(question, name, text).partition(f"{name}")[2].lstrip(": ") if was_sent else ""
-    return AnswerField(
-        name=name,
-        kind=kind,
-        value=value,
-        about=f"{about}, one per line" if kind == "lines" else about,
-        choices=[to_edit({"default": each}) for each in schema.get("enum", [True, False])] if kind == "choice" else [],
-        required="default" not in schema,
-        problem=problem,
-    )
+    value = sent.get(sent_as, to_edit(schema))
+    problem = ""
+    if sent_as in sent and ADD not in sent:
+        problem = problem_of(question, name, from_edited(value, schema)).partition(name)[2].lstrip(": ")
+    help = " · ".join(filter(None, (str(schema.get("description") or ""), in_words(schema))))
+    help += ", one per line" if kind == "lines" else ""
+    help += "; may stay as it is" if "default" in schema else ""
+    choices = {"": "choose"} if "default" not in schema else {}
+    texts = (to_edit({"default": each}) for each in schema.get("enum", [True, False]))
+    choices |= {text: text for text in texts}
+    drawn = {"choice": "choice", "text": "string"}.get(kind, "code")
+    return Field(sent_as, name, value, drawn, help, problem=problem, choices=choices)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -32,16 +33,39 @@ LABELS = {
     "cycles": "Cycles",
     "workspace": "Workspace",
     "playbook": "Answers from",
+    "model": "Model",
+    "worktree": "Work in a git worktree",
+    "run-tests": "Run the project's tests",
     "comment": "Comment",
+    **{name: name.replace("-", " ").capitalize() for name in RAISED},
 }
 """The labels of the fields that are not inputs of a flow, by the name of their option."""
-_LABELS = LABELS | {name: name.replace("-", " ").capitalize() for name in RAISED}
 _INPUT = re.compile(r"Set --input (?:'(?P<quoted>[^='\s]+)=[^']*'|(?P<bare>[^=\s]+)=<\w+>)")
 _GOAL = re.compile(r'Set it with --goal "…" or --goal-file FILE')
-_INVALID = re.compile(rf"Invalid value for '--({'|'.join(_LABELS)})':")
-_OPTION = re.compile(rf"--({'|'.join(_LABELS)})\b(?!-)")
+_INVALID = re.compile(rf"Invalid value for '--({'|'.join(LABELS)})':")
+_OPTION = re.compile(rf"--({'|'.join(LABELS)})\b(?!-)")
 _COMMAND_LINE_ONLY = re.compile(r"^hint: See `[^`]*--help`\.$")
 _PREFIX = re.compile(r"^(?:error|hint): ")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value in a form, drawn by ``field.html``.
+
+    ``kind``: ``string``, ``path``, ``prose``, ``code``, ``integer``, ``number``, ``boolean`` or ``choice``.
+    ``choices``: their words, by value. ``minimum``, ``maximum``: of a number, or of the length of a text.
+    """
+
+    name: str
+    label: str
+    value: str
+    kind: str
+    help: str
+    required: bool = False
+    problem: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    minimum: str = ""
+    maximum: str = ""
 
 
 def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names
@@ -88,7 +112,7 @@ def in_form_words(output: str) -> str:
 
 
 def _with_labels(line: str) -> str:
-    line = _INVALID.sub(lambda found: f"{_LABELS[found[1]]}:", line)
+    line = _INVALID.sub(lambda found: f"{LABELS[found[1]]}:", line)
     line = _GOAL.sub(f"Fill in “{LABELS['goal']}”", line)
     line = _INPUT.sub(lambda found: f"Fill in “{status_in_words(found['quoted'] or found['bare'])}”", line)
-    return _OPTION.sub(lambda found: f"“{_LABELS[found[1]]}”", line)
+    return _OPTION.sub(lambda found: f"“{LABELS[found[1]]}”", line)

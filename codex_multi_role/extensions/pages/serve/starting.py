@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.catalog import list_flows
 from codex_multi_role.cli.flow_explanation import worst_case_words
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
-from codex_multi_role.extensions.pages.serve.forms import Form
+from codex_multi_role.extensions.pages.serve.forms import LABELS, Field, Form, in_form_words
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.own_python import Lifetime, last_output, own_module, start
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
 from codex_multi_role.option import as_typed
-from codex_multi_role.presentation.outcome import exit_in_words
+from codex_multi_role.playbook import playbook_names
+from codex_multi_role.presentation.outcome import exit_in_words, status_in_words
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
 from codex_multi_role.run_folder.owner import read_owner
-from codex_multi_role.run_options import OPTIONS, RunOptions
+from codex_multi_role.run_options import LIMITS, OPTIONS, RunOptions
 
 TOKEN_VARIABLE = "CODEX_MULTI_ROLE_TOKEN"
 BEGIN_SECONDS = 60.0
@@ -46,13 +47,10 @@ class RunNotStarted(CodexMultiRoleError):
 
 @dataclass(frozen=True)
 class NewRun:
-    """What a form describes. ``inputs`` and further ``options``: only those that were filled in."""
+    """What a form describes. ``options`` and ``inputs``: only those that were filled in, or switched."""
 
     flow: str
     goal: str = ""
-    cycles: str = ""
-    workspace: str = ""
-    playbook: str = ""
     options: Mapping[str, str | bool] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,12 +59,9 @@ class NewRun:
 
         An option and its value are one argument, so that a value may begin with a dash.
         """
-        options = {"flow": self.flow, "cycles": self.cycles, "workspace": self.workspace, "playbook": self.playbook}
-        named = {**options, "inputs": self.inputs}
-        texts = (OPTIONS[name].arguments(value) for name, value in named.items() if value)
-        given = [*texts, *(OPTIONS[name].arguments(value) for name, value in self.options.items())]
-        goal = ["--goal-file=-"] if self.goal else []
-        return [*goal, *("=".join(each) for arguments in given for each in arguments)]
+        named = {"flow": self.flow, "inputs": self.inputs, **self.options}
+        given = (each for name, value in named.items() for each in OPTIONS[name].arguments(value))
+        return [*(["--goal-file=-"] if self.goal else []), *map("=".join, given)]
 
 
 class RunStarter:
@@ -88,7 +83,8 @@ class RunStarter:
         roles = [f"--roles={self._roles}"] if self._roles else []
         folder = RunFolder(make_runs_folder(self._runs_dir) / run_id)
         arguments = ["run", *wanted.arguments(), *roles, f"--run-id={run_id}"]
-        self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.workspace, wanted.goal)
+        workspace = str(wanted.options.get("workspace", ""))
+        self._begin(folder, arguments, lambda child: folder.record_path.exists(), workspace, wanted.goal)
         return run_id
 
     def fork(self, folder: RunFolder, point: str) -> str:
@@ -158,11 +154,11 @@ if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, FlowSpec, InputSpec
 
 PREFIX = "input."
-MORE = ("model", "max_turns", "max_tokens", "max_cost", "max_seconds")
-SWITCHES = ("worktree", "run_tests")
-"""Options beside the goal, the cycles, the workspace and the playbook; switches are on or off."""
+OFFERED = ("workspace", "cycles", "playbook", "model", *LIMITS.values(), "worktree", "run_tests")
+"""The options that every form has, in this order."""
+ADDED_HELP = {"workspace": " It is on the server's machine.", "cycles": " Flows without cycles ignore it."}
+KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", Path: "path", str: "string"}
 YAML_TYPES = ("list", "mapping")
-NUMBERS = ("integer", "number")
 
 
 @dataclass(frozen=True)
@@ -178,32 +174,28 @@ class StartableFlows:
 
 
 @dataclass(frozen=True)
-class Field:
-    """One input. ``kind``: of the form field. ``value``: as sent before, otherwise the default."""
-
-    name: str
-    kind: str
-    value: str
-    required: bool
-    help: str
-    choices: tuple[str, ...] = ()
-    minimum: str = ""
-    maximum: str = ""
-    step: str = ""
-
-
-@dataclass(frozen=True)
 class FlowForm:
-    """The form of one flow; ``goal`` to ``more``: as sent before, otherwise the defaults."""
+    """The form of one flow; its fields have what was sent before, otherwise the defaults."""
 
     flow: FlowSpec
-    fields: list[Field]
-    playbooks: list[str]
-    goal: str = ""
-    cycles: str = ""
-    workspace: str = ""
-    playbook: str = ""
-    more: Form = field(default_factory=dict)
+    goal: Field
+    inputs: list[Field]
+    options: list[Field]
+
+    def run(self) -> NewRun:
+        """The run that it describes, without what was left empty or is switched as by default.
+
+        Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.
+        """
+        for each in self.options:
+            if each.choices and each.value not in each.choices:
+                raise UsageError(f"unknown {each.name} {each.value}", "Choose one from the list.")
+        given = {
+            each.name: each.value == "true" if each.kind == "boolean" else each.value.strip() for each in self.options
+        }
+        options = {name: value for name, value in given.items() if value not in ("", OPTIONS[name].default)}
+        inputs = {each.name.removeprefix(PREFIX): each.value for each in self.inputs if each.value}
+        return NewRun(self.flow.name, self.goal.value.strip(), options, inputs)
 
 
 def read_flows(roles: Path | None) -> StartableFlows:
@@ -217,85 +209,85 @@ def read_flows(roles: Path | None) -> StartableFlows:
     )
 
 
-def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> FlowForm:
-    """Build the form, empty or as it was ``sent``."""
-    sent = sent or {}
+def form_of(flow: FlowSpec, roles: Path | None, sent: Form) -> FlowForm:
+    """Build the form, with the defaults unless one was ``sent``."""
+    goal = flow.goal
+    length = f", {goal.wanted} characters" if goal.wanted else ""
+    help = f"The goal for the team{length}. "
+    help += f"Default: {goal.default}" if goal.default else "Required unless the playbook sets it."
+    playbooks = playbook_names(roles_folder(roles))
+    least, most = _text(goal.min_length), _text(goal.max_length)
     return FlowForm(
         flow=flow,
-        fields=[_field(name, spec, sent) for name, spec in flow.inputs.items()],
-        playbooks=playbooks,
-        goal=sent.get("goal", ""),
-        cycles=sent.get("cycles", str(RunOptions.cycles)),
-        workspace=sent.get("workspace", str(Path.cwd())),
-        playbook=sent.get("playbook", ""),
-        more={name: sent.get(name, "") for name in MORE}
-        | {name: sent.get(name, "" if "goal" in sent else _text(OPTIONS[name].default)) for name in SWITCHES},
+        goal=Field("goal", LABELS["goal"], sent.get("goal", ""), "prose", help, minimum=least, maximum=most),
+        inputs=[_input(name, spec, sent) for name, spec in flow.inputs.items()],
+        options=[_option(name, playbooks, sent) for name in OFFERED],
     )
 
 
 def as_sent(record: Mapping[str, Any]) -> Form:
     """The form that would start the run of ``record`` again. Texts of a run from elsewhere are only filled in."""
     options = record.get("options") or {}
-    names = ("goal", "cycles", "workspace", "playbook", *MORE, *SWITCHES)
     inputs = {f"{PREFIX}{name}": _text(value) for name, value in (record.get("inputs") or {}).items()}
-    return {"goal": "", **{name: _text(options.get(name)) for name in names}, **inputs}
+    return {name: _text(options.get(name)) for name in ("goal", *OFFERED)} | inputs
 
 
 def worst_case_of(form: FlowForm, roles: Path | None) -> str:
     """The worst case of what the form starts, in words, or what is wrong with it."""
-    inputs = {each.name: each.value for each in form.fields if each.value}
     try:
-        more = {name: typed(name, value) for name, value in _options(form).items()}
-        more |= {"cycles": typed("cycles", form.cycles or str(RunOptions.cycles))}
-        flows, catalog = load_flow_and_called(form.flow.name, load_catalog(roles))
-        return worst_case_words(flows, form.flow.name, catalog, RunOptions(inputs=inputs, **more))
+        wanted = form.run()
+        options = {name: typed(name, value) for name, value in wanted.options.items()}
+        flows, catalog = load_flow_and_called(wanted.flow, load_catalog(roles))
+        return worst_case_words(flows, wanted.flow, catalog, RunOptions(inputs=wanted.inputs, **options))
     except CodexMultiRoleError as error:
         return str(error)
-
-
-def requested_run(form: FlowForm) -> NewRun:
-    """Convert what was sent to a run; inputs left empty get the flow's defaults.
-
-    Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.
-    """
-    if form.playbook and form.playbook not in form.playbooks:
-        raise UsageError(f"unknown playbook {form.playbook}", "Choose one from the list.")
-    inputs = {each.name: each.value for each in form.fields if each.value}
-    goal, cycles, workspace = form.goal.strip(), form.cycles.strip(), form.workspace.strip()
-    options = _options(form)
-    return NewRun(form.flow.name, goal, cycles, workspace, form.playbook, options, inputs)
-
-
-def _options(form: FlowForm) -> dict[str, str | bool]:
-    """The options beside those of every form that were filled in, or switched from their default."""
-    texts: dict[str, str | bool] = {name: form.more[name].strip() for name in MORE if form.more[name].strip()}
-    switched = {name: form.more[name] == "true" for name in SWITCHES}
-    return texts | {name: on for name, on in switched.items() if on != OPTIONS[name].default}
 
 
 def typed(name: str, value: str | bool) -> Any:  # noqa: ANN401 - as the option wants it
     """The value of an option as it was typed. Raises `UsageError` that names the option."""
     with suppress(ValueError):
-        return OPTIONS[name].checked(value if isinstance(value, bool) else OPTIONS[name].kind(value))
+        value = OPTIONS[name].kind(value)
     return OPTIONS[name].checked(value)
 
 
-def _field(name: str, spec: InputSpec, sent: Form) -> Field:
-    kind = "choice" if spec.choices else "yaml" if spec.type in YAML_TYPES else spec.type
-    value = _text(spec.default)
-    if sent:
-        value = sent.get(f"{PREFIX}{name}", "false" if kind == "boolean" else "")
+def _input(name: str, spec: InputSpec, sent: Form) -> Field:
+    kind = "choice" if spec.choices else "code" if spec.type in YAML_TYPES else spec.type
+    sent_as = f"{PREFIX}{name}"
+    value = _value(sent_as, kind, spec.default, sent)
+    wanted = {"choice": "", "code": "YAML, such as [a, b] or {a: 1}"}.get(kind, spec.wanted)
+    choices = {} if spec.required or value else {"": ""}
     return Field(
-        name=name,
-        kind="number" if kind in NUMBERS else kind,
+        name=sent_as,
+        label=status_in_words(name),
         value=value,
-        required=spec.required,
-        help="; ".join(filter(None, (spec.description, spec.wanted if not spec.choices else ""))),
-        choices=tuple(map(_text, spec.choices)),
+        kind=kind,
+        help="; ".join(filter(None, (spec.description, wanted))),
+        required=spec.required and kind != "boolean",
+        choices=choices | {_text(each): _text(each) for each in spec.choices},
         minimum=_text(spec.minimum),
         maximum=_text(spec.maximum),
-        step="1" if spec.type == "integer" else "any",
     )
+
+
+def _option(name: str, playbooks: list[str], sent: Form) -> Field:
+    option = OPTIONS[name]
+    kind = "choice" if name == "playbook" else KINDS[option.kind]
+    known = {"": "the model", **{each: f"the playbook {each} (no model is asked)" for each in playbooks}}
+    return Field(
+        name=name,
+        label=LABELS[name.replace("_", "-")],
+        value=_value(name, kind, str(Path.cwd()) if kind == "path" else option.default, sent),
+        kind=kind,
+        help=in_form_words(option.help) + ADDED_HELP.get(name, ""),
+        required=kind != "boolean" and option.default is not None,
+        choices=known if kind == "choice" else {},
+        minimum=_text(option.range.minimum) if option.range else "",
+    )
+
+
+def _value(sent_as: str, kind: str, default: object, sent: Form) -> str:
+    """What the form was sent with, if it was; a box that is not checked is not sent."""
+    return sent.get(sent_as, "false" if kind == "boolean" else "") if sent else _text(default)
 
 
 def _text(value: object) -> str:

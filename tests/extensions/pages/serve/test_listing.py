@@ -166,7 +166,7 @@ def test_options_and_fields_have_inputs_and_wrong_values_are_refused(asking: Run
     shown = visitor(asking).get("/runs/first/decide?question=to.1").text
     assert '<button name="value.option" value="a">a</button>' in shown
     assert "How many · integer" in shown
-    assert "<option selected>false</option>" in shown
+    assert '<option value="false" selected>false</option>' in shown
     sent = form(question="to.1", comment="so <b>") | {"value.option": "b", "value.copies": "x", "value.draft": "true"}
     boxed = visitor(asking).post("/runs/first/answer", data={**sent, "add": "after:3:a <b>.py"}).text
     assert '<textarea id="on.after:3:a &lt;b&gt;.py"' in boxed
@@ -174,6 +174,7 @@ def test_options_and_fields_have_inputs_and_wrong_values_are_refused(asking: Run
     refused = visitor(asking).post("/runs/first/answer", data=sent)
     assert (refused.status_code, "copies: &#39;x&#39; is not of type" in refused.text) == (409, True)
     assert "so &lt;b&gt;</textarea>" in refused.text
+    assert 'name="value.copies" aria-describedby="value.copies-help" aria-invalid="true"' in refused.text
     on_line = {"on.after:3:a <b>.py": "why?", "on.after:4:b.py": " "}
     visitor(asking).post("/runs/first/answer", data={**sent, "value.copies": "2", **on_line})
     answer = Questions(asking.path).asked()[-1].answer
@@ -253,7 +254,7 @@ def test_start_error_is_shown_on_form_with_submitted_values(tmp_path: Path, fiel
     notice = answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
     assert not any(option in notice for option in ("--", "Exit code", "error:"))
     if size := fields.get("input.size"):
-        assert f'name="input.size" value="{size}"' in answer.text
+        assert f'value="{size}" id="input.size"' in answer.text
     assert [*team.runs.glob("*/run.json"), *team.runs.glob(".starting/*")] == []
 
 

@@ -239,5 +239,5 @@ def test_long_goal_is_not_passed_as_process_argument(tmp_path: Path) -> None:
     (tmp_path / "roles/flows/short.yaml").write_text("goal: {max_length: 9}\nsteps: [{ask: maker}]\n")
     starter = RunStarter(team.runs, tmp_path / "roles", lambda: False)
     with pytest.raises(RunNotStarted, match="the goal has 200000 characters, but 1 to 9 are required"):
-        starter.start(NewRun("short", "long" * 50_000, playbook=PLAYBOOK))
+        starter.start(NewRun("short", "long" * 50_000, {"playbook": PLAYBOOK}))
     assert "long" not in " ".join(NewRun("short", "long").arguments())
