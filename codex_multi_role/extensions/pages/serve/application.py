@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -94,16 +95,15 @@ def create_application(
 def _runs_of(
     runs_dir: Path, starter: RunStarter, is_ending: Callable[[], bool], shared: SharedRuns | None
 ) -> tuple[ServedRuns, list[Route]]:
-    """The runs to show, and the pages about workers."""
+    """The runs to show, and the page about workers."""
     if shared is None:
         return ServedRuns(runs_dir, starter, is_ending), []
     from codex_multi_role.extensions.pages.serve.runs_with_workers import (  # here: slow to import
         RunsWithWorkers,
-        WorkerPages,
+        worker_page,
     )
 
-    pages = WorkerPages(shared.database)
-    routes = [Route("/workers", pages.workers), Route("/queues", pages.queues)]
+    routes = [Route("/workers", partial(worker_page, shared.database))]
     return RunsWithWorkers(runs_dir, starter, is_ending, shared), routes
 
 

@@ -1,4 +1,4 @@
-"""The runs in a folder and those that the workers of a database execute, whose folders are copies; pages of workers."""
+"""The runs in a folder and those that workers of a database execute, whose folders are copies; the workers' page."""
 
 from __future__ import annotations
 
@@ -62,14 +62,7 @@ class RunsWithWorkers(ServedRuns):
         return RunOnWorkers(self._shared, self._shared.row(folder.run_id), self._is_ending)
 
 
-class WorkerPages:
-    """The pages ``/workers`` and ``/queues``: who works on what, what waits, and why. Raises `StorageError`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def workers(self, request: Request) -> Response:
-        return page("workers.html", workers=worker_records(self._database), has_workers=True)
-
-    def queues(self, request: Request) -> Response:
-        return page("queues.html", queues=queue_records(self._database), has_workers=True)
+def worker_page(database: Database, request: Request) -> Response:
+    """The page ``/workers``: who works on what, what waits, and why. Raises `StorageError`."""
+    workers, queues = worker_records(database), queue_records(database)
+    return page("workers.html", workers=workers, queues=queues, has_workers=True)
