@@ -21,9 +21,10 @@ _POLL_SECONDS = 0.1
 _DRAIN_SECONDS = 1.0
 _CHUNK_BYTES = 65_536
 _SANDBOX_STARTS = 10
-_NOT_MOUNTED = re.compile(r"bwrap: Can't [^\n]*\n?")
+_NOT_MOUNTED = re.compile(r"(WARNING: proceeding, [^\n]*\n)?bwrap: Can't [^\n]*\n?")
 """All that a sandbox says that did not start its command. It makes mount points, such as `.git`, for what is missing in
-the workspace, and removes them at its end: another sandbox that starts there at this moment fails (measured)."""
+the workspace, and removes them at its end: another sandbox that starts there at this moment fails (measured). The same
+happens to links that Codex makes for itself, of which it warns."""
 
 Sandbox = Callable[[Sequence[str], Path], list[str]]
 """Wraps a command so that it can write only to the workspace and to the given folder."""

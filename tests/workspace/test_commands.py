@@ -200,16 +200,22 @@ def test_run_that_stops_ends_its_command(tmp_path: Path, outputs: str) -> None:
     assert not _lives(tmp_path / "pid")
 
 
-STARTS = 'echo >> starts; [ $(wc -l < starts) -gt {most} ] || {{ echo "bwrap: {said}" >&2; exit 1; }}'
+STARTS = 'echo >> starts; [ $(wc -l < starts) -gt {most} ] || {{ echo "{said}" >&2; exit 1; }}'
 
 
-LOST = "Can't mount tmpfs on /newroot/w/.git: No such file or directory"
+LOST = "bwrap: Can't mount tmpfs on /newroot/w/.git: No such file or directory"
+WARNED = "WARNING: proceeding, even though we could not create PATH aliases: No such file or directory (os error 2)\n"
 
 
 @pytest.mark.parametrize(
     ("most", "said", "ended"),
-    [(2, LOST, (0, False, 3)), (99, LOST, (1, True, 10)), (99, "Can't say\nmore", (1, False, 1))],
-    ids=["lost a mount point", "never starts", "started"],
+    [
+        (2, LOST, (0, False, 3)),
+        (2, WARNED + LOST, (0, False, 3)),
+        (99, LOST, (1, True, 10)),
+        (99, LOST + "\nmore", (1, False, 1)),
+    ],
+    ids=["lost a mount point", "and warned", "never starts", "started"],
 )
 def test_sandbox_that_lost_a_mount_point_is_started_again(
     tmp_path: Path, most: int, said: str, ended: tuple[int, bool, int]
