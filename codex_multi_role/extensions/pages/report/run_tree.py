@@ -24,7 +24,7 @@ TONES = {
     WARN: "cut short",
     BUSY: "at work",
     GOOD: "completed",
-    UNUSED: "not needed",
+    UNUSED: "skipped",
     IDLE: "other",
 }
 """In words, the worst first."""
