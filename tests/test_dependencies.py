@@ -33,7 +33,7 @@ OF_EXTENSION = {
 """The extras that may be missing while the rest of the package works."""
 OF_CORE = ("7z", "patterns")
 """Those of single features of the core, which say so where they are missing."""
-PUBLIC = {"markupsafe": "jinja2", "pydantic-core": "pydantic", "referencing": "jsonschema"}
+PUBLIC = {"markupsafe": "jinja2", "pydantic-core": "pydantic", "pygments": "rich", "referencing": "jsonschema"}
 """By package, the one that documents it as a part of its own interface, and brings it."""
 brought_by = cache(packages_distributions)
 

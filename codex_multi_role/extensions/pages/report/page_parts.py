@@ -47,10 +47,11 @@ def _part(name: str, folder: RunFolder, changed: Sequence[str]) -> ReportPart | 
     except Exception as error:
         title = name.replace("_", " ").capitalize()
         return ReportPart(name, title, title, [_failure(folder, error)])
-    return part and replace(part, pieces=_pieces(folder, part.pieces))
+    return part and replace(part, pieces=shown_pieces(folder, part.pieces))
 
 
-def _pieces(folder: RunFolder, pieces: Iterable[str]) -> Iterator[str]:
+def shown_pieces(folder: RunFolder, pieces: Iterable[str]) -> Iterator[str]:
+    """In place of one that fails, the page says why."""
     try:
         yield from pieces
     except Exception as error:

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
-from codex_multi_role.extensions.pages.report.changes import writers_of
+from codex_multi_role.extensions.pages.report.changes import ON_PAGE, changes_part
 from codex_multi_role.extensions.pages.report.entries import ReportEntry
 from codex_multi_role.extensions.pages.report.page_parts import page_parts
 from codex_multi_role.extensions.pages.report.rendering import template
@@ -30,7 +30,6 @@ from codex_multi_role.extensions.pages.serve.deciding import (
     OF_LINES,
     OF_VALUES,
     decision_of,
-    diff_files,
     field_name,
     values_of,
     with_box,
@@ -146,6 +145,7 @@ class RunPages:
         decision = decision_of(folder, question, pending, sent)
         values = {"run_id": folder.run_id, "record": folder.record(), "decision": decision, "name_of": field_name}
         values |= {"form_secret": self._form_secret, "has_workers": self._runs.has_workers}
+        values["diff"] = folder.command("diff", "--since", decision.situation.since or START)
         wrong, hint = wrong.removeprefix(f"{question.key}: "), "" if decision.fields else hint
         values |= {"goes_on": is_alive(folder) or SHARED in folder.record(), "of_values": OF_VALUES, "on": OF_LINES}
         return page("decision.html", 409 if wrong else 200, **values, wrong=wrong, hint=hint)
@@ -160,8 +160,7 @@ class RunPages:
             return problem(404, "These changes are not recorded", str(error))
         parts = page_parts(folder, [each.path for each in changes.files])
         values: dict[str, Any] = {"since": since, "decided": decision_before(folder, ""), "parts": parts}
-        values["files"] = diff_files(changes, folder.redact, writers_of(folder))
-        values["has_workers"] = self._runs.has_workers
+        values |= {"shown": changes_part(folder, changes, since, ON_PAGE), "has_workers": self._runs.has_workers}
         goal = read_record(folder).get("goal") or folder.run_id
         return page("changes.html", run_id=folder.run_id, goal=goal, **values)
 

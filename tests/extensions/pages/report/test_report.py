@@ -78,13 +78,12 @@ def test_changed_lines_lead_to_their_turn(report: Report) -> None:
 def test_all_changes_are_shown_as_far_as_they_have_room(
     report: Report, ended: RunReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    added = "2 files changed since the start a.py +1 \N{MINUS SIGN}0, added by build 2 @@ -0,0 +1 @@+[redacted]"
-    assert added in report.text
-    assert "test_a.py +2 \N{MINUS SIGN}0, added by build 3" in report.text
-    monkeypatch.setattr(changes, "MOST_FILES", 1)
-    monkeypatch.setattr(changes, "MOST_LINES", 0)
+    named = "2 files changed since the start A a.py +1 \N{MINUS SIGN}0 A test_a.py +2 \N{MINUS SIGN}0 a.py"
+    lines = "added by build 2 Lines of a.py: old number, new number, text. 1+[redacted] test_a.py added by build 3"
+    assert f"{named} {lines}" in report.text
+    monkeypatch.setattr(changes, "IN_REPORT", (1, 0, False))
     text = Report(write_report(RunFolder(ended.folder), tmp_path / "short.html")).text
-    assert "added by build 2 Too long for this page.All lines: codex-multi-role diff" in text
+    assert "build 2 1 line, too much for this page All lines, and 1 more file: codex-multi-role diff" in text
 
 
 @pytest.mark.real
@@ -353,8 +352,9 @@ def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     assert "question go_on.1 approved by" in report.text
     assert "Go on <now>? good enough" in report.text
     assert report.part("question-go_on.1", "Subject")["text"] == "what"
-    assert "2 files changed since the start after +1" in report.text
-    assert "1 file changed since the decision go_on.1 after +1" in report.text
+    assert "2 files changed since the start A after +1" in report.text
+    assert "1 file changed since the decision go_on.1 A after +1" in report.text
+    assert len(ids := [found["id"] for _, found in report.elements if "id" in found]) == len({*ids})
 
 
 @pytest.mark.real

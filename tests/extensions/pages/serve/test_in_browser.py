@@ -130,7 +130,7 @@ def test_decision_with_line_comment_and_edit_then_fork_and_compare(
         wait_for(server, first, "waiting")
         page.goto(f"/runs/{first}/decide")
         page.get_by_text("since the start").wait_for()
-        assert "<script>bad()</script>" in page.get_by_role("region", name="a.html").inner_text()
+        assert "<script>bad()</script>" in page.get_by_role("group", name="a.html").inner_text()
         page.get_by_role("button", name="Comment on line 2").click()
         page.get_by_label("a.html, line 2").fill("why two?")
         page.get_by_label("version").fill("12")
@@ -368,7 +368,7 @@ def test_line_is_commented_on_by_keyboard_alone(page: Page, server: Served, team
     run_id = start(page, "release")
     wait_for(server, run_id, "waiting")
     page.goto(f"/runs/{run_id}/decide")
-    page.get_by_role("region", name="a.html").focus()
+    page.get_by_role("group", name="a.html").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.ariaLabel") == "Comment on line 1"
     page.keyboard.press("ArrowDown")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from codex_multi_role.extensions.pages.report.changes import ON_PAGE, diff_files
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.application import create_application
 from codex_multi_role.extensions.pages.serve.comparison import Comparison
-from codex_multi_role.extensions.pages.serve.deciding import diff_files
 from codex_multi_role.extensions.pages.serve.forms import in_form_words
 from codex_multi_role.extensions.pages.serve.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
@@ -20,7 +20,7 @@ from codex_multi_role.workspace.git import UserGit
 from tests.support.recorded_runs import make_asking, make_run, record
 from tests.support.serving import HOST, client, project
 from tests.support.teams import Record
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import Link, commit_all, write_files
 
 
 def ids(listed: RunList, **wanted: str | int) -> list[str]:
@@ -265,18 +265,18 @@ def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     assert 'name="cycles"' not in shown.text
 
 
-def test_file_that_became_a_link_shifts_no_changes(tmp_path: Path) -> None:
-    """Git prints two patches of it."""
-    for name in ("b", "c"):
-        (tmp_path / name).write_text(f"{name}\n")
+def test_file_that_became_a_link_or_has_a_key_shifts_no_changes(tmp_path: Path) -> None:
+    """Git prints two patches of the link; a masked key has fewer lines."""
+    write_files(tmp_path, {"b": "b\n", "c": "c\n"})
     commit_all(tmp_path)
-    (tmp_path / "b").unlink()
-    (tmp_path / "b").symlink_to("a")
-    (tmp_path / "c").write_text("changed\n")
+    key = f"-----BEGIN PRIVATE KEY-----\n{'MIIE' * 16}\n-----END PRIVATE KEY-----\n<b>\n"
+    write_files(tmp_path, {"b": Link("a"), "c": "changed\n", 'a "key"': key})
     commit_all(tmp_path)
-    files = diff_files(Changes(UserGit(tmp_path / ".git", tmp_path), "HEAD~", "HEAD"), str, {})
-    shown = {each.path: [line.text for _, lines in each.hunks for line in lines] for each in files}
-    assert shown == {"b": ["b", "a"], "c": ["c", "changed"]}
+    changes = Changes(UserGit(tmp_path / ".git", tmp_path), "HEAD~", "HEAD")
+    files = diff_files(changes, RunFolder(tmp_path).redact, {}, ON_PAGE)
+    shown = {each.change.path: [line.html for _, lines in each.hunks for line in lines] for each in files}
+    masked = ["[redacted]-----END PRIVATE KEY-----", "&lt;b&gt;"]
+    assert shown == {'a "key"': masked, "b": ["b", "a"], "c": ["c", "changed"]}
 
 
 def test_two_runs_are_compared_turn_by_turn_of_the_same_visits(tmp_path: Path) -> None:
