@@ -34,6 +34,8 @@ MOST_LINES, MOST_LINES_OF_A_FILE = 4_000, 1_500
 """That differ; git is not asked for more."""
 LONGEST_LINE, ROW = 500, 90
 """Characters that are shown of a line, and those of the HTML around it."""
+MOST_COLOURED = 50_000
+"""Characters of a side of a hunk: some lexers take a time that grows with their square."""
 _BEGIN = re.compile(rb"^diff --git ", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)\S* \+(\d+)\S* @@ ?(.*)\n((?:[-+ \\].*\n?)*+)", re.MULTILINE)
 _KINDS = {"+": "add", "-": "del", " ": "same"}
@@ -131,7 +133,8 @@ def _lines(old: Iterator[int], new: Iterator[int], body: str, lexer: Lexer) -> I
     html = dict(enumerate(map(Markup.escape, texts)))
     for kinds in ("-", "+ "):
         numbers = [n for n, row in enumerate(rows) if row[0] in kinds]
-        coloured = highlight("\n".join(texts[n] for n in numbers), lexer, _SPANS).removesuffix("\n").split("\n")
+        text = "\n".join(texts[n] for n in numbers)
+        coloured = highlight(text, lexer, _SPANS).removesuffix("\n").split("\n") if len(text) <= MOST_COLOURED else ()
         if len(coloured) == len(numbers):
             html |= zip(numbers, map(Markup, coloured), strict=True)
     for n, row in enumerate(rows):

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.pages.serve import guard, run_pages
+from codex_multi_role.extensions.pages.serve import guard, run_files
 from codex_multi_role.extensions.pages.serve.access import Access
 from codex_multi_role.extensions.pages.serve.forms import MOST_BYTES
 from codex_multi_role.extensions.pages.serve.listing import RunList
@@ -217,7 +217,7 @@ def test_only_files_of_the_run_are_handed_out(runs: Path, path: str) -> None:
     (folder / "within").symlink_to(folder / ".codex")
     os.mkfifo(folder / "fifo")
     # a client of ours mends some of these before it sends them
-    assert path == "fifo" or run_pages.real_path(folder, unquote(path)) is None
+    assert path == "fifo" or run_files.real_path(folder, unquote(path)) is None
     answer = client(runs).get(f"/runs/first/files/{path}")
     assert answer.status_code in (404, 421), answer.text
     assert "secret" not in answer.text.lower().replace("form_secret", "")
@@ -244,8 +244,8 @@ def test_folder_with_odd_or_vanishing_names_is_listed(runs: Path, monkeypatch: p
         (runs / "first/gone.txt").unlink(missing_ok=True)
         return shown(path)
 
-    shown = run_pages.is_shown
-    monkeypatch.setattr(run_pages, "is_shown", is_shown)
+    shown = run_files.is_shown
+    monkeypatch.setattr(run_files, "is_shown", is_shown)
     answer = client(runs).get("/runs/first/files/")
     assert (answer.status_code, ">events.jsonl<" in answer.text) == (200, True)
     assert "no text" not in answer.text
