@@ -71,13 +71,13 @@ FIGURES = (
         "lines of the package",
         70_500,
         Debt(
-            76_700,
+            76_570,
             "2026-11-30",
             "as the lines of the core; pages of decisions, comparisons and live runs (600), of very long runs, "
             "and changes in the report (200); test generation's oracle",
         ),
     ),
-    Figure("statements of the package", 45_400, Debt(49_990, "2026-11-30", "as its lines")),
+    Figure("statements of the package", 45_400, Debt(49_920, "2026-11-30", "as its lines")),
     Figure("lines of the tests", 79_000),
     Figure("lines of the extension machines", 7_500),
     Figure("lines of any other extension", 5_000),
