@@ -78,7 +78,7 @@ def test_item_that_breaks_a_test_is_nowhere_green(tmp_path: Path, merge: str) ->
     assert "task b: COMPLETED, 1 new failure" in watched
     assert ("warning: write.1.1 is not merged: 1 new failure; copy: " in watched) == (merge == "passed")
     for page in report.folder.glob("report.html"):  # that extension may be absent
-        assert page.read_text().count('<span class="chip warn">COMPLETED</span>') == 1
+        assert page.read_text().count('<span class="unseen">stopped or flawed: </span>b <small>1 new failure') == 1
 
 
 def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

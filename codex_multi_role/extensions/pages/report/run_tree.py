@@ -21,7 +21,7 @@ RANGE = "~"
 TONES = {
     BAD: "failed",
     ASKS: "waits for you",
-    WARN: "cut short",
+    WARN: "stopped or flawed",
     BUSY: "at work",
     GOOD: "completed",
     UNUSED: "skipped",
