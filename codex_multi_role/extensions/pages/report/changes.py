@@ -34,7 +34,7 @@ MOST_LINES, MOST_LINES_OF_A_FILE = 4_000, 1_500
 """That differ; git is not asked for more."""
 LONGEST_LINE, ROW = 500, 90
 """Characters that are shown of a line, and those of the HTML around it."""
-MOST_COLOURED = 50_000
+MOST_COLOURED = 20_000
 """Characters of a side of a hunk: some lexers take a time that grows with their square."""
 _BEGIN = re.compile(rb"^diff --git ", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)\S* \+(\d+)\S* @@ ?(.*)\n((?:[-+ \\].*\n?)*+)", re.MULTILINE)
