@@ -43,7 +43,8 @@ HOOK = "def pytest_sessionfinish(session): session.exitstatus = 1"
 def seen(folder: Path, *options: str, **files: str) -> SessionReport:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "--continue-on-collection-errors", *options]
+    own = ("--basetemp", str(folder / "temporary"))  # otherwise it sweeps what earlier sessions left in the common one
+    command = [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "--continue-on-collection-errors", *own, *options]
     more = {"PYTHONPATH": str(PLUGINS), VARIABLE: str(folder / FILE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ran = subprocess.run(command, cwd=folder, env={**os.environ, **more}, capture_output=True, check=False)
     return SessionReport.read(folder, ran.returncode)
